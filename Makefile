@@ -1,0 +1,52 @@
+# The targets are what CI runs. Each one sets itself up: Python ≥ 3.11 and make are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow bench lint format clean
+
+help:           ## show the targets
+	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort -u | expand -t 16
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gferm needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[cli,plot]"
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[cli,plot,oracle]" --group test
+	@touch $@
+
+$(VENV)/.lint: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable . --group lint
+	@touch $@
+
+demo: $(VENV)/.demo   ## plain against fair regression on Communities and Crime: tables and pictures
+	$(BIN)/python -m gferm demo
+
+test: $(VENV)/.test   ## all fast tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.test   ## everything, the slow tests too
+	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+
+bench: $(VENV)/.test   ## every benchmark: prints ratios, writes benchmarks/results/*.json
+	$(BIN)/python -m benchmarks
+
+lint: $(VENV)/.lint   ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.lint   ## let ruff fix and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:          ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo

@@ -1,0 +1,307 @@
+"""Bins: how the values of a label or of a sensitive attribute are grouped.
+
+The paper prescribes edges t_1 < … < t_{K+1} for the label and σ_1 < … < σ_{Q+1} for the sensitive
+attribute; points in the same bin are regarded as indistinguishable. Bins are half-open,
+[t_k, t_{k+1}), and the last one is closed so that the largest value belongs somewhere.
+
+A specification (a number, edges, a word or a ``Bins``) becomes bins in two steps:
+``as_bins(spec)`` reads the specification, ``bins.resolve(values)`` settles whatever depends on the
+data. Resolved bins only ever ``assign`` codes; −1 stands for "in no bin".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gferm.arrays import Array, Codes
+
+MAX_AUTO_CATEGORIES = 10
+AUTO_QUANTILES = 5
+
+
+def uniform_edges(low: float, high: float, n_bins: int) -> tuple[float, ...]:
+    """Give the edges of ``n_bins`` bins of equal width.
+
+    One division at the end makes them the doubles nearest to the decimals, 0.3 and not
+    0.30000000000000004, so a label written 0.3 in a file falls into the bin that it opens.
+    """
+    inner = ((low * n_bins + k * (high - low)) / n_bins for k in range(1, n_bins))
+    return (low, *inner, high)
+
+
+class Bins(ABC):
+    """Groups of values; make one with `uniform`, `quantile`, `edges` or `categories`.
+
+    Examples
+    --------
+    >>> from gferm import Bins
+    >>> Bins.uniform(0, 1, 4).labels
+    ('[0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1]')
+    >>> Bins.categories(["a", "b"]).assign(["b", "a", "c"])
+    array([ 1,  0, -1])
+    """
+
+    #: True for bins that stand for "no bins at all": the limit S_Q = S of the paper
+    continuous: ClassVar[bool] = False
+    #: True when the user named the bins, False when they were derived from data
+    explicit: ClassVar[bool] = True
+
+    @staticmethod
+    def uniform(lo: float, hi: float, n: int) -> EdgeBins:
+        """Give ``n`` bins of equal width from ``lo`` to ``hi``."""
+        _check_count(n, "Bins.uniform")
+        if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
+            raise ValueError(f"Bins.uniform needs finite lo < hi, got lo={lo!r}, hi={hi!r}.")
+        return EdgeBins(uniform_edges(float(lo), float(hi), int(n)))
+
+    @staticmethod
+    def quantile(n: int) -> QuantileBins:
+        """Give ``n`` bins with (nearly) equal numbers of rows; open at both ends."""
+        _check_count(n, "Bins.quantile")
+        return QuantileBins(int(n))
+
+    @staticmethod
+    def edges(edges: Sequence[float]) -> EdgeBins:
+        """Give the bins between increasing ``edges``; the outer ones may be infinite."""
+        return EdgeBins(tuple(float(e) for e in edges))
+
+    @staticmethod
+    def categories(levels: Sequence[Hashable]) -> CategoryBins:
+        """Give one bin for each of ``levels``."""
+        return CategoryBins(tuple(levels))
+
+    @abstractmethod
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
+        """Settle what depends on the data; ``name`` is the argument that errors speak of."""
+
+    @abstractmethod
+    def assign(self, values: npt.ArrayLike) -> Codes:
+        """Give the bin of each value, −1 where there is none."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """A printable name for each bin."""
+
+    @property
+    def n_bins(self) -> int:
+        """How many bins there are."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class EdgeBins(Bins):
+    """Bins between increasing boundaries."""
+
+    boundaries: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        edges = np.asarray(self.boundaries, dtype=float)
+        if edges.ndim != 1 or edges.size < 2:
+            raise ValueError(f"Bin edges must be at least two numbers, got {self.boundaries!r}.")
+        if np.isnan(edges).any() or not (np.diff(edges) > 0).all():
+            raise ValueError(
+                f"Bin edges must be strictly increasing numbers, got {list(self.boundaries)!r}; "
+                "sort them and remove duplicates."
+            )
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> EdgeBins:
+        _require_numbers(values, name, "edges")
+        return self
+
+    def assign(self, values: npt.ArrayLike) -> Codes:
+        edges = np.asarray(self.boundaries)
+        x = np.asarray(values, dtype=float)
+        codes = np.searchsorted(edges, x, side="right") - 1
+        codes[x == edges[-1]] = edges.size - 2  # the last bin is closed
+        codes[(codes >= edges.size - 1) | np.isnan(x)] = -1
+        return codes
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        edges = [f"{e:.6g}" for e in self.boundaries]
+        names = [f"[{lo}, {hi})" for lo, hi in pairwise(edges)]
+        names[-1] = names[-1][:-1] + "]"
+        if self.boundaries[0] == -np.inf:
+            names[0] = f"< {edges[1]}"
+        if self.boundaries[-1] == np.inf:
+            names[-1] = f"≥ {edges[-2]}"
+        return ("all",) if np.isinf(self.boundaries).sum() == len(edges) else tuple(names)
+
+
+@dataclass(frozen=True)
+class DerivedEdgeBins(EdgeBins):
+    """Edges that were read off data rather than named by the user."""
+
+    explicit: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class CategoryBins(Bins):
+    """One bin for each level."""
+
+    levels: tuple[Hashable, ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise ValueError("Bins.categories needs at least one level.")
+        if len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"Bins.categories got a level twice: {list(self.levels)!r}.")
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> CategoryBins:
+        return self
+
+    def assign(self, values: npt.ArrayLike) -> Codes:
+        x = np.asarray(values)
+        codes = np.full(x.shape, -1, dtype=np.intp)
+        if x.dtype.kind in "OUST":  # hashing visits each value once, comparing visits it Q times
+            place = {level: q for q, level in enumerate(self.levels)}
+            codes[:] = [place.get(value, -1) for value in x.tolist()]
+        else:
+            for q, level in enumerate(self.levels):
+                codes[x == level] = q
+        return codes
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(str(level) for level in self.levels)
+
+
+@dataclass(frozen=True)
+class DeferredBins(Bins):
+    """A rule that makes bins once it sees data."""
+
+    n: int
+
+    def assign(self, values: npt.ArrayLike) -> Codes:
+        raise TypeError(f"{self} depends on data: resolve it first.")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(f"bin {k + 1} of {self.n}" for k in range(self.n))
+
+
+class RangeBins(DeferredBins):
+    """``n`` bins of equal width over the range of the data."""
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
+        _require_numbers(values, name, f"{self.n} uniform bins")
+        lo, hi = float(np.min(values)), float(np.max(values))
+        if not lo < hi:
+            raise ValueError(
+                f"{name} is constant (every value is {lo:g}), so {self.n} bins over its range do "
+                "not exist; give the bins by their edges, or drop the constraint with epsilon=None."
+            )
+        return DerivedEdgeBins(uniform_edges(lo, hi, self.n))
+
+
+class QuantileBins(DeferredBins):
+    """``n`` bins with equal numbers of rows, open at both ends."""
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
+        _require_numbers(values, name, f"{self.n} quantile bins")
+        # inverted_cdf is the definition under which a weight of 2 equals a repeated row
+        inner = np.quantile(
+            values, np.arange(1, self.n) / self.n, weights=weight, method="inverted_cdf"
+        )
+        inner = np.unique(np.asarray(inner, dtype=float))
+        inner = inner[inner > np.min(values)]  # many ties at the bottom give no bin of their own
+        return DerivedEdgeBins((-np.inf, *inner.tolist(), np.inf))
+
+
+class AutoBins(DeferredBins):
+    """Categories for words or few values, else ``n`` quantile bins."""
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
+        levels = np.unique(values)
+        numeric = values.dtype.kind in "biuf"
+        if numeric and levels.size > MAX_AUTO_CATEGORIES:
+            return QuantileBins(self.n).resolve(values, weight, name)
+        if levels.size > max(MAX_AUTO_CATEGORIES, values.size // 2):
+            raise ValueError(
+                f"{name} has {levels.size} different values in {values.size} rows: it looks like "
+                "an identifier, or numbers stored as text. Convert it to numbers, or name the "
+                "groups with Bins.categories([...])."
+            )
+        return CategoryBins(tuple(levels.tolist()))
+
+
+@dataclass(frozen=True)
+class NoBins(Bins):
+    """The limit S_Q = S: the attribute itself, standardised, not its groups."""
+
+    continuous: ClassVar[bool] = True
+    center: float = 0.0
+    spread: float = 1.0
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> NoBins:
+        _require_numbers(values, name, 's_bins="continuous"')
+        x = np.asarray(values, dtype=float)
+        center = float(np.average(x, weights=weight))
+        spread = float(np.sqrt(np.average((x - center) ** 2, weights=weight)))
+        if spread <= 1e-12 * max(1.0, abs(center)):
+            raise ValueError(
+                f"{name} is constant (every value is {center:g}): there is nothing to compare. "
+                "Check the column, or drop the constraint with epsilon=None."
+            )
+        return NoBins(center, spread)
+
+    def assign(self, values: npt.ArrayLike) -> Codes:
+        return np.zeros(np.shape(values), dtype=np.intp)
+
+    def standardize(self, values: npt.ArrayLike) -> Array:
+        """Express values in standard deviations from the mean, so gaps are in units of y."""
+        scaled: Array = (np.asarray(values, float) - self.center) / self.spread
+        return scaled
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("continuous",)
+
+
+BinsLike = int | str | Sequence[float] | Bins
+
+WORDS: Mapping[str, Bins] = {"auto": AutoBins(AUTO_QUANTILES), "continuous": NoBins()}
+
+
+def as_bins(spec: BinsLike, name: str) -> Bins:
+    """Read a specification of bins; ``name`` is the argument that errors speak of."""
+    try:
+        if isinstance(spec, Bins):
+            return spec
+        if isinstance(spec, str):
+            return WORDS[spec]
+        if isinstance(spec, Integral):
+            _check_count(spec, name)
+            return RangeBins(int(spec))
+        if isinstance(spec, Mapping):
+            raise TypeError
+        return Bins.edges(np.asarray(spec, dtype=float).ravel().tolist())
+    except (KeyError, TypeError):
+        raise ValueError(
+            f"{name}={spec!r} is not a way to make bins; use a number of bins, increasing edges, "
+            f"one of {sorted(WORDS)}, or a gferm.Bins."
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{name}={spec!r}: {error}") from None
+
+
+def _check_count(n: object, name: str) -> None:
+    if not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"{name}: the number of bins must be an integer of at least 1, got {n!r}.")
+
+
+def _require_numbers(values: npt.NDArray[Any], name: str, what: str) -> None:
+    if values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} is not numeric, so {what} cannot be made from it; "
+            "use Bins.categories([...]) to name its groups."
+        )

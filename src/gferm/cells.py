@@ -1,0 +1,259 @@
+"""Cells: which rows are compared with which.
+
+Row i lies in label bin k(i) and, for every partition of the people into groups, in group q(i). The
+rows of one label bin and one group are the cell D_{k,q} of the paper. A `CellScheme` holds the
+resolved bins; its ``assign`` turns rows into `Cells`, on the training data and later on any other.
+
+Several sensitive attributes make one partition, by their combinations (intersectional), or one
+partition each (marginal). An attribute taken as continuous makes no partition: it is kept as a
+`Score`, to be compared by covariance (contrasts.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gferm.arrays import Array, Codes
+from gferm.bins import Bins, BinsLike, as_bins
+from gferm.sensitive import SensitiveColumn
+
+SensitiveBins = BinsLike | Mapping[str | int, BinsLike]
+
+MAX_GROUPS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """One way to split the people into groups, crossed with the label bins.
+
+    Attributes
+    ----------
+    name : str
+        The attribute, or the attributes joined by " × ".
+    groups : tuple of str
+        The Q groups.
+    codes : array of shape (n_samples,)
+        The group of each row, −1 for none.
+    cell_of : array of shape (n_samples,)
+        The cell k·Q + q of each row, −1 for none.
+    counts : array of shape (K, Q)
+        Rows in each cell.
+    weights : array of shape (K, Q)
+        Their total sample weight.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    codes: Codes
+    cell_of: Codes
+    counts: npt.NDArray[np.intp]
+    weights: Array
+
+    def means(self, values: npt.ArrayLike, weight: Array | None = None) -> Array:
+        """Average ``values`` over every cell, NaN where a cell is empty; shape (K, Q)."""
+        inside = self.cell_of >= 0
+        x = np.asarray(values, dtype=float)[inside]
+        x = x if weight is None else x * weight[inside]
+        sums = np.bincount(self.cell_of[inside], weights=x, minlength=self.weights.size)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means: Array = sums.reshape(self.weights.shape) / self.weights
+        return means
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A continuous attribute, in standard deviations from its mean."""
+
+    name: str
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows sorted into cells, with every count public.
+
+    Attributes
+    ----------
+    label_bins : Bins
+    label_codes : array of shape (n_samples,)
+        The label bin of each row, −1 for a label that is not compared.
+    partitions : tuple of Partition
+    scores : tuple of Score
+    weight : array of shape (n_samples,) or None
+    """
+
+    label_bins: Bins
+    label_codes: Codes
+    partitions: tuple[Partition, ...]
+    scores: tuple[Score, ...]
+    weight: Array | None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows, in a cell or not."""
+        return int(self.label_codes.size)
+
+    @property
+    def label_counts(self) -> npt.NDArray[np.intp]:
+        """Rows in each label bin, shape (K,)."""
+        inside = self.label_codes[self.label_codes >= 0]
+        return np.bincount(inside, minlength=self.label_bins.n_bins)
+
+    @property
+    def counts(self) -> dict[str, npt.NDArray[np.intp]]:
+        """Rows in each cell, one (K, Q) table per partition."""
+        return {partition.name: partition.counts for partition in self.partitions}
+
+    def small(self, size: int) -> list[tuple[str, str, str, int]]:
+        """List the cells with fewer than ``size`` rows as (partition, label bin, group, rows)."""
+        return [
+            (part.name, self.label_bins.labels[k], part.groups[q], int(part.counts[k, q]))
+            for part in self.partitions
+            for k, q in np.argwhere(part.counts < size)
+        ]
+
+    def __str__(self) -> str:
+        lines = []
+        for part in self.partitions:
+            header = ["label bin", *part.groups]
+            rows = [
+                [label, *map(str, part.counts[k])] for k, label in enumerate(self.label_bins.labels)
+            ]
+            widths = [max(len(row[j]) for row in [header, *rows]) for j in range(len(header))]
+            lines.append(f"{part.name}: rows per cell")
+            lines += [
+                "  ".join(
+                    f"{cell:<{w}}" if j == 0 else f"{cell:>{w}}"
+                    for j, (cell, w) in enumerate(zip(row, widths, strict=True))
+                )
+                for row in [header, *rows]
+            ]
+        lines += [f"{score.name}: continuous, compared by covariance" for score in self.scores]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class CellScheme:
+    """Resolved bins of the label and of every sensitive attribute."""
+
+    label_bins: Bins
+    names: tuple[str, ...]
+    sensitive_bins: tuple[Bins, ...]
+    intersectional: bool
+
+    @classmethod
+    def resolve(
+        cls,
+        y: npt.NDArray[Any],
+        columns: Sequence[SensitiveColumn],
+        *,
+        y_bins: BinsLike,
+        s_bins: SensitiveBins,
+        intersectional: bool,
+        weight: Array | None = None,
+    ) -> CellScheme:
+        """Settle all bins on these rows."""
+        specs = _spec_of_each_column(s_bins, columns)
+        scheme = cls(
+            label_bins=as_bins(y_bins, "y_bins").resolve(y, weight, "y"),
+            names=tuple(column.name for column in columns),
+            sensitive_bins=tuple(
+                as_bins(spec, "s_bins").resolve(
+                    column.values, weight, f"sensitive_features ({column.name})"
+                )
+                for spec, column in zip(specs, columns, strict=True)
+            ),
+            intersectional=intersectional,
+        )
+        if scheme.label_bins.continuous:
+            raise ValueError("y_bins='continuous' does not exist; it is a choice for s_bins.")
+        return scheme
+
+    def assign(
+        self, y: npt.NDArray[Any], columns: Sequence[SensitiveColumn], weight: Array | None = None
+    ) -> Cells:
+        """Sort rows into cells; values in no bin get code −1."""
+        label_codes = self.label_bins.assign(y)
+        binned = [
+            (name, bins.labels, bins.assign(column.values))
+            for name, bins, column in zip(self.names, self.sensitive_bins, columns, strict=True)
+            if not bins.continuous
+        ]
+        if self.intersectional and len(binned) > 1:
+            binned = [_cross(binned)]
+        return Cells(
+            label_bins=self.label_bins,
+            label_codes=label_codes,
+            partitions=tuple(
+                _partition(name, groups, codes, label_codes, self.label_bins.n_bins, weight)
+                for name, groups, codes in binned
+            ),
+            scores=tuple(
+                Score(name, bins.standardize(column.values))  # type: ignore[attr-defined]
+                for name, bins, column in zip(self.names, self.sensitive_bins, columns, strict=True)
+                if bins.continuous
+            ),
+            weight=weight,
+        )
+
+
+def _spec_of_each_column(
+    s_bins: SensitiveBins, columns: Sequence[SensitiveColumn]
+) -> list[BinsLike]:
+    if not isinstance(s_bins, Mapping):
+        return [s_bins] * len(columns)
+    known = {column.name for column in columns} | set(range(len(columns)))
+    unknown = [key for key in s_bins if key not in known]
+    if unknown:
+        raise ValueError(
+            f"s_bins names {unknown}, but the sensitive attributes are "
+            f"{[column.name for column in columns]}; use these names or their positions."
+        )
+    return [s_bins.get(c.name, s_bins.get(j, "auto")) for j, c in enumerate(columns)]
+
+
+def _cross(
+    parts: Sequence[tuple[str, tuple[str, ...], Codes]],
+) -> tuple[str, tuple[str, ...], Codes]:
+    """Combine attributes: the groups of the product, numbered in row-major order."""
+    n_groups = prod(len(groups) for _, groups, _ in parts)
+    if n_groups > MAX_GROUPS:
+        raise ValueError(
+            f"intersectional=True makes {n_groups} groups from {len(parts)} sensitive attributes; "
+            "use fewer bins (s_bins), or compare each attribute on its own: intersectional=False."
+        )
+    crossed = np.zeros_like(parts[0][2])
+    outside = np.zeros(crossed.shape, dtype=bool)
+    for _, groups, codes in parts:
+        crossed = crossed * len(groups) + codes
+        outside |= codes < 0
+    crossed[outside] = -1
+    name = " × ".join(name for name, _, _ in parts)
+    return name, tuple(" × ".join(g) for g in product(*(groups for _, groups, _ in parts))), crossed
+
+
+def _partition(
+    name: str,
+    groups: tuple[str, ...],
+    codes: Codes,
+    label_codes: Codes,
+    n_labels: int,
+    weight: Array | None,
+) -> Partition:
+    n_groups = len(groups)
+    cell_of = np.where((codes < 0) | (label_codes < 0), -1, label_codes * n_groups + codes)
+    inside = cell_of >= 0
+    shape, size = (n_labels, n_groups), n_labels * n_groups
+    counts = np.bincount(cell_of[inside], minlength=size).reshape(shape)
+    if weight is None:
+        weights = counts.astype(float)
+    else:
+        weights = np.bincount(cell_of[inside], weights=weight[inside], minlength=size)
+    return Partition(name, groups, codes, cell_of, counts, weights.reshape(shape))

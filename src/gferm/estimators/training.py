@@ -1,0 +1,168 @@
+"""From what a user passes to `fit` to what the solver takes: checked, aligned, weighted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from gferm.arrays import Array
+from gferm.bins import BinsLike
+from gferm.cells import Cells, CellScheme, SensitiveBins
+from gferm.contrasts import Contrasts, build_contrasts
+from gferm.sensitive import SensitiveColumn, read_sensitive_features
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Rows with positive weight, ready for the solver.
+
+    Attributes
+    ----------
+    X, y : the rows that count
+    X_all : all rows
+    weight : array or None
+    kept : array of bool of shape (n_samples,), or None
+        Which of the user's rows these are; None for all of them.
+    """
+
+    X: Any
+    X_all: Any
+    y: Array
+    weight: Array | None
+    kept: npt.NDArray[np.bool_] | None
+
+    def expand(self, coefficients: Array) -> Array:
+        """Give rows of weight zero the coefficient zero."""
+        if self.kept is None:
+            return coefficients
+        expanded = np.zeros((*coefficients.shape[:-1], self.kept.size))
+        expanded[..., self.kept] = coefficients
+        return expanded
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """The constructor arguments that say who is compared with whom."""
+
+    y_bins: BinsLike
+    s_bins: SensitiveBins
+    intersectional: bool
+    match: str
+    min_cell_size: int
+    epsilon_scale: str
+
+    def contrasts(
+        self, y: Array, columns: tuple[SensitiveColumn, ...], weight: Array | None
+    ) -> tuple[Cells, Contrasts]:
+        """Settle the bins on these rows and build the constraint."""
+        scheme = CellScheme.resolve(
+            y,
+            columns,
+            y_bins=self.y_bins,
+            s_bins=self.s_bins,
+            intersectional=self.intersectional,
+            weight=weight,
+        )
+        cells = scheme.assign(y, columns, weight)
+        _require_every_row_in_a_bin(scheme, cells, y, columns)
+        contrasts = build_contrasts(
+            cells,
+            y,
+            match=self.match,
+            min_cell_size=self.min_cell_size,
+            epsilon_scale=self.epsilon_scale,
+        )
+        return cells, contrasts
+
+
+def read_training_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, dtype: Any
+) -> TrainingData:
+    """Validate X, y and sample_weight, and drop rows of weight zero."""
+    original = X
+    try:
+        X, y = validate_data(
+            estimator, X, y, accept_sparse=("csr", "csc"), dtype=dtype, y_numeric=True
+        )
+    except ValueError as error:
+        columns = _columns_that_are_not_numbers(original)
+        if not columns:
+            raise
+        raise ValueError(
+            f"X has columns that are not numbers: {columns}. Encode them first, for example with "
+            "OneHotEncoder in a ColumnTransformer."
+        ) from error
+    y = np.asarray(y, dtype=np.float64)
+    if sample_weight is None:
+        return TrainingData(X, X, y, None, None)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = weight > 0
+    if not kept.any():
+        raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
+    if kept.all():
+        return TrainingData(X, X, y, weight, None)
+    counted = X[kept][:, kept] if estimator.kernel == "precomputed" else X[kept]
+    return TrainingData(counted, X, y[kept], weight[kept], kept)
+
+
+def read_sensitive(
+    sensitive_features: Any, data: TrainingData, like: Any
+) -> tuple[SensitiveColumn, ...]:
+    """Read the sensitive attributes of the rows that count."""
+    n_samples = data.y.size if data.kept is None else data.kept.size
+    columns = read_sensitive_features(sensitive_features, n_samples, like=like)
+    if data.kept is None:
+        return columns
+    return tuple(SensitiveColumn(column.name, column.values[data.kept]) for column in columns)
+
+
+def no_contrasts(n_samples: int) -> sparse.csr_array:
+    """C with no column: the plain problem."""
+    return sparse.csr_array((n_samples, 0))
+
+
+def _require_every_row_in_a_bin(
+    scheme: CellScheme, cells: Cells, y: Array, columns: tuple[SensitiveColumn, ...]
+) -> None:
+    bins = scheme.label_bins
+    # Leaving classes out of y_bins is a choice (equal opportunity); leaving the edges is a slip.
+    if hasattr(bins, "boundaries"):
+        _complain_about_outside(y, cells.label_codes < 0, "y", "y_bins")
+    if bins.explicit and (cells.label_counts == 0).any():
+        empty = [bins.labels[k] for k in np.flatnonzero(cells.label_counts == 0)]
+        raise ValueError(
+            f"y_bins has bins without any row: {empty}. Merge each with a neighbour, or give "
+            "y_bins as a number."
+        )
+    for column, sensitive_bins in zip(columns, scheme.sensitive_bins, strict=True):
+        outside = sensitive_bins.assign(column.values) < 0
+        name = f"sensitive_features ({column.name})"
+        _complain_about_outside(column.values, outside, name, "s_bins")
+
+
+def _complain_about_outside(
+    values: npt.NDArray[Any], outside: npt.NDArray[np.bool_], name: str, argument: str
+) -> None:
+    if outside.any():
+        raise ValueError(
+            f"{name} has {int(outside.sum())} of {outside.size} values in none of the {argument}, "
+            f"for example {values[outside][0]!s} in row {int(np.argmax(outside))}; widen the outer "
+            "edges (they may be infinite) or name the missing categories."
+        )
+
+
+def _columns_that_are_not_numbers(X: Any) -> list[str]:
+    if not hasattr(X, "columns"):
+        return []
+    names = []
+    for name in X.columns:
+        try:
+            np.asarray(X[name]).astype(np.float64)
+        except (TypeError, ValueError):
+            names.append(str(name))
+    return names

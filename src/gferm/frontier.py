@@ -1,0 +1,172 @@
+"""The exact accuracy–fairness frontier: every epsilon from one factorisation.
+
+The solution is piecewise linear in epsilon (solver/path.py), so a handful of breakpoints holds all
+of it. Between two of them coefficients, predictions and gaps are linear interpolations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gferm.arrays import Array
+from gferm.cells import Cells
+from gferm.contrasts import Contrasts
+from gferm.estimators.regressor import FairRegressor
+from gferm.estimators.training import TrainingData
+from gferm.solver.choice import SolverChoice
+from gferm.solver.path import trace_path
+from gferm.solver.projection import UnreachableEpsilonError, certify, meet_exactly
+from gferm.solver.system import Reduction
+
+
+def frontier(
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    **params: Any,
+) -> Frontier:
+    """Trace the fair models of every epsilon, from the plain one to the fairest.
+
+    Parameters
+    ----------
+    X, y, sensitive_features, sample_weight
+        As in `FairRegressor.fit`.
+    **params
+        Constructor arguments of `FairRegressor`, but for ``epsilon``.
+
+    Returns
+    -------
+    Frontier
+
+    Examples
+    --------
+    >>> from gferm import frontier
+    >>> from gferm.datasets import make_fair_regression
+    >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+    >>> path = frontier(X, y, sensitive_features=s, kernel="linear", y_bins=1)
+    >>> model = path.at(path.epsilons[0] / 2)
+    >>> bool(abs(model.violation_ - path.epsilons[0] / 2) < 1e-9)
+    True
+    """
+    if "epsilon" in params:
+        raise ValueError("frontier() covers every epsilon; leave the argument out.")
+    model = FairRegressor(**params)
+    model._validate_params()
+    data, cells, contrasts = model._read(X, y, sensitive_features, sample_weight)
+    assert cells is not None
+    assert contrasts is not None
+    reduction, choice = model._reduce(data, contrasts)
+    start = reduction.contrasts - contrasts.offset
+    path = trace_path(reduction.gram, start, contrasts.norm)
+    multipliers = path.multipliers
+    epsilons = path.totals / contrasts.scale
+    if path.totals[-1] <= 1e-12 * path.totals[0]:  # the walk ended at full fairness: make it exact
+        multipliers[-1], epsilons[-1] = meet_exactly(reduction, contrasts), 0.0
+    return Frontier(epsilons, multipliers, model, data, cells, contrasts, reduction, choice)
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """All fair models of one learning problem.
+
+    Attributes
+    ----------
+    epsilons : array of shape (n_breakpoints,)
+        Decreasing: from the gap of the plain model to 0, or to the smallest that can be reached.
+    multipliers : array of shape (n_breakpoints, m)
+        Marginal costs of the contrasts at the breakpoints.
+    cells : Cells
+    contrasts : Contrasts
+    """
+
+    epsilons: Array
+    multipliers: Array
+    model: FairRegressor
+    data: TrainingData
+    cells: Cells
+    contrasts: Contrasts
+    reduction: Reduction
+    choice: SolverChoice
+
+    def __len__(self) -> int:
+        return len(self.epsilons)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Frontier: {len(self)} breakpoints, epsilon from {self.epsilons[0]:.4g} (plain) "
+            f"to {self.epsilons[-1]:.4g}>"
+        )
+
+    @cached_property
+    def mean_squared_errors(self) -> Array:
+        """Training error at the breakpoints, increasing."""
+        weight = self.data.weight
+        mass = self.data.y.size if weight is None else float(weight.sum())
+        return self.reduction.risk(self.multipliers) / mass
+
+    @cached_property
+    def objectives(self) -> Array:
+        """Objective at the breakpoints."""
+        return self.reduction.objective(self.multipliers)
+
+    @cached_property
+    def gaps(self) -> Array:
+        """Signed gap of every compared pair at the breakpoints, (n_breakpoints, n_pairs)."""
+        reached = self.reduction.contrasts_of(self.reduction.coefficients(self.multipliers))
+        return np.array([self.contrasts.gaps_of(row) for row in reached])
+
+    def at(self, epsilon: float) -> FairRegressor:
+        """Give the fitted model for one epsilon; nothing is refitted.
+
+        An epsilon above the gap of the plain model gives the plain model, with ``active_`` False.
+        """
+        return self._model(epsilon, self._solve(np.array([epsilon]))[0])
+
+    def predict(self, X: Any, epsilons: Any = None) -> Array:
+        """Predict with several models of the frontier, evaluating the kernel once.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        epsilons : array of shape (n_models,), default=None
+            The breakpoints by default.
+
+        Returns
+        -------
+        array of shape (n_models, n_samples)
+        """
+        epsilons = self.epsilons if epsilons is None else np.atleast_1d(epsilons).astype(float)
+        x = self.reduction.coefficients(self._solve(epsilons))
+        coefficients = self.model._from_solver(self.data, self.choice, self.reduction.restore(x))
+        fitted = self._model(float(epsilons[0]), self._solve(epsilons[:1])[0])
+        return fitted._predict_all(X, coefficients, self.reduction.intercepts(x))
+
+    def _solve(self, epsilons: Array) -> Array:
+        """Interpolate the multipliers."""
+        if np.isnan(epsilons).any() or (epsilons < 0).any():
+            raise ValueError(f"epsilon must be 0 or larger, got {epsilons.tolist()}.")
+        smallest = self.epsilons[-1]
+        if (epsilons < smallest).any():
+            raise UnreachableEpsilonError(
+                f"epsilon={epsilons.min():g} cannot be reached: this frontier ends at "
+                f"{smallest:.6g}, where the model has no freedom left."
+            )
+        increasing = self.epsilons[::-1]
+        columns = [np.interp(epsilons, increasing, nu) for nu in self.multipliers[::-1].T]
+        return np.array(columns).T
+
+    def _model(self, epsilon: float, multipliers: Array) -> FairRegressor:
+        model: FairRegressor = clone(self.model).set_params(epsilon=float(epsilon))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.model, name):
+                setattr(model, name, getattr(self.model, name))
+        solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
+        model._accept(self.data, self.cells, self.contrasts, self.choice, solution)
+        return model

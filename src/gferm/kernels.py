@@ -1,0 +1,106 @@
+"""Gram matrices: the kernels of scikit-learn's KernelRidge, checked where they may be wrong.
+
+The learning problem is convex only if the kernel is positive semi-definite. Most named kernels
+are; a precomputed matrix, a callable, the sigmoid kernel and a few parameter choices need not be,
+and are tested. With an intercept it is enough that the centred matrix is (additive_chi2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from gferm.arrays import Array
+from gferm.blocks import row_blocks
+
+ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
+SYMMETRY_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters settled, named as in KernelRidge."""
+
+    metric: str | Callable[..., float]
+    gamma: float | None = None
+    degree: float = 3
+    coef0: float = 1
+    params: Mapping[str, Any] | None = None
+
+    @property
+    def is_semidefinite(self) -> bool:
+        """Whether the matrix is positive semi-definite whatever the data."""
+        if self.metric in ("poly", "polynomial"):
+            return self.coef0 >= 0 and float(self.degree).is_integer()
+        return self.metric in ALWAYS_SEMIDEFINITE
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """Evaluate the kernel between the rows of X and Y (X itself by default)."""
+        if callable(self.metric):
+            params = dict(self.params or {})
+        else:
+            params = {"degree": self.degree, "coef0": self.coef0}
+            if self.gamma is not None:  # else each kernel has a default of its own
+                params["gamma"] = self.gamma
+        matrix = pairwise_kernels(X, Y, metric=self.metric, filter_params=True, **params)
+        return np.asarray(matrix, dtype=np.float64)
+
+    def training_matrix(self, X: Any) -> Array:
+        """Evaluate the kernel on the training rows, in memory that may be overwritten."""
+        if self.metric == "precomputed":
+            _check_square(X)
+        matrix = self(X)
+        if self.metric == "precomputed" or not (matrix.flags.c_contiguous and matrix.flags.owndata):
+            matrix = np.array(matrix, order="C", copy=True)
+        if self.metric == "precomputed" or callable(self.metric):
+            _check_symmetric(matrix)
+        return matrix
+
+
+def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
+    """Explain that the learning problem has no unique optimum with this kernel."""
+    remedy = "use another kernel, or other gamma, degree and coef0"
+    if kernel.metric == "precomputed":
+        remedy = "check how the matrix passed as X was made; K + c·I or its positive part may do"
+    elif kernel.metric == "additive_chi2" and not fit_intercept:
+        remedy = "set fit_intercept=True, with which this kernel is admissible"
+    return ValueError(
+        f"kernel={kernel.metric!r} is not positive semi-definite on these data: its matrix has "
+        f"negative eigenvalues beyond rounding, so the learning problem is not convex; {remedy}."
+    )
+
+
+def center_kernel(matrix: Array, weight: Array | None) -> Array:
+    """Centre a kernel matrix in feature space, in place; return its (weighted) row means."""
+    n = len(matrix)
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+    means: Array = matrix @ share
+    shift = means - 0.5 * float(means @ share)
+    for rows in row_blocks(n, n):
+        block = matrix[rows]
+        block -= shift
+        block -= shift[rows, None]
+    return means
+
+
+def _check_square(matrix: Any) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(
+            "kernel='precomputed' needs a square X of shape (n_samples, n_samples) in fit, got "
+            f"{matrix.shape}; pass the kernel between all pairs of training rows."
+        )
+
+
+def _check_symmetric(matrix: Array) -> None:
+    size = float(np.abs(matrix).max(initial=0.0))
+    for rows in row_blocks(len(matrix), len(matrix)):
+        difference = float(np.abs(matrix[rows] - matrix[:, rows].T).max(initial=0.0))
+        if difference > SYMMETRY_TOLERANCE * size:
+            raise ValueError(
+                f"The kernel matrix is not symmetric: entries differ by up to {difference:.3g} "
+                "across the diagonal. Check the kernel, or pass (K + K.T) / 2."
+            )

@@ -1,0 +1,126 @@
+"""Reading ``sensitive_features``: any container in, named one-dimensional columns out.
+
+A missing, misaligned or incomplete sensitive attribute is an error here, once and for all, so that
+nothing downstream can train or judge a model on the wrong groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveColumn:
+    """One sensitive attribute: its name and its values, none missing."""
+
+    name: str
+    values: npt.NDArray[Any]
+
+
+def read_sensitive_features(
+    sensitive_features: Any, n_samples: int, *, like: Any = None
+) -> tuple[SensitiveColumn, ...]:
+    """Split ``sensitive_features`` into columns and check each one.
+
+    Parameters
+    ----------
+    sensitive_features : array, Series, DataFrame or mapping of columns
+        One row per sample.
+    n_samples : int
+        The number of rows it must have.
+    like : object, default=None
+        The X (or y) it belongs to; two pandas objects must agree in their index.
+    """
+    if sensitive_features is None:
+        raise ValueError(
+            "sensitive_features is missing: pass fit(X, y, sensitive_features=...), or set "
+            "epsilon=None to train without a fairness constraint on purpose."
+        )
+    _check_same_index(sensitive_features, like)
+    columns = tuple(
+        SensitiveColumn(name, _clean(values, name)) for name, values in _split(sensitive_features)
+    )
+    if not columns:
+        raise ValueError("sensitive_features has no column; pass at least one attribute.")
+    for column in columns:
+        if column.values.shape != (n_samples,):
+            raise ValueError(
+                f"sensitive_features ({column.name}) has {column.values.shape[0]} rows but there "
+                f"are {n_samples} samples; pass one row per sample, in the same order."
+            )
+    return columns
+
+
+def _split(features: Any) -> list[tuple[str, Any]]:
+    if isinstance(features, Mapping):
+        return [(str(name), values) for name, values in features.items()]
+    if hasattr(features, "columns"):  # pandas, polars and other data frames
+        names = list(features.columns)
+        if len(set(names)) < len(names):
+            raise ValueError(f"sensitive_features has a column name twice: {names}.")
+        return [(str(name), features[name]) for name in names]
+    name = getattr(features, "name", None)
+    array = np.asarray(features)
+    if array.ndim <= 1:
+        return [("sensitive" if name is None else str(name), features)]
+    if array.ndim > 2:
+        raise ValueError(f"sensitive_features has {array.ndim} dimensions; pass one or two.")
+    return [
+        (f"sensitive{j}" if array.shape[1] > 1 else "sensitive", c) for j, c in enumerate(array.T)
+    ]
+
+
+def _clean(values: Any, name: str) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"sensitive_features ({name}) must be one-dimensional.")
+    if array.dtype.kind == "O":
+        missing = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=array.size)
+        if not missing.any():
+            array = _numbers_or_strings(array)
+    elif array.dtype.kind == "f":
+        missing = ~np.isfinite(array)
+    elif array.dtype.kind in "mM":
+        missing = np.isnat(array)
+    elif array.dtype.kind == "c":
+        raise ValueError(f"sensitive_features ({name}) holds complex numbers.")
+    else:
+        missing = np.zeros(array.shape, dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"sensitive_features ({name}) has {int(missing.sum())} missing or infinite values, "
+            f"the first in row {int(np.argmax(missing))}; drop or impute these rows, or give "
+            "'unknown' a category of its own."
+        )
+    return array
+
+
+def _numbers_or_strings(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Undo object dtype: numbers kept as objects must not become one group a value."""
+    if all(isinstance(v, bool | int | float | np.number | np.bool_) for v in array):
+        return array.astype(float)
+    return np.asarray([str(v) for v in array])
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and not np.isfinite(value)
+
+
+def _check_same_index(features: Any, like: Any) -> None:
+    if (
+        hasattr(features, "iloc")
+        and hasattr(like, "iloc")
+        and not features.index.equals(like.index)
+    ):
+        raise ValueError(
+            "sensitive_features and X have different indexes, so their rows may not belong "
+            "together; align them with sensitive_features.loc[X.index], or drop both indexes "
+            "with reset_index(drop=True)."
+        )

@@ -1,0 +1,108 @@
+"""The two ways to write the square loss as a System: by kernel and by features (system.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from gferm.arrays import Array
+from gferm.blocks import row_blocks
+from gferm.kernels import center_kernel
+from gferm.solver.system import KernelGeometry, LinearGeometry, System
+
+
+def kernel_system(
+    matrix: Array,
+    y: Array,
+    columns: sparse.csr_array,
+    *,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+) -> System:
+    """Write the problem in the n coefficients of the kernel expansion.
+
+    ``matrix`` is overwritten; with the factor in its place, one n×n array is all there ever is.
+    """
+    n = len(y)
+    level, anchor = 0.0, np.zeros(n)
+    if fit_intercept:
+        level = float(np.average(y, weights=weight))
+        anchor = center_kernel(matrix, weight)
+    target, scale, null = y - level, None, np.full(n, n**-0.5)
+    if weight is not None:
+        scale = np.sqrt(weight)
+        for rows in row_blocks(n, n):
+            matrix[rows] *= scale[rows, None] * scale
+        target, anchor, null = scale * target, scale * anchor, scale / np.sqrt(weight.sum())
+        columns = sparse.diags_array(1.0 / scale).tocsr() @ columns
+    return System(
+        matrix=matrix,
+        target=target,
+        steering=columns.toarray(),
+        probe=np.asarray(columns.T @ matrix).T,
+        anchor=anchor,
+        level=level,
+        scale=scale,
+        null=null if fit_intercept else None,
+        geometry=KernelGeometry(),
+    )
+
+
+def linear_system(
+    X: Any,
+    y: Array,
+    columns: sparse.csr_array,
+    *,
+    weight: Array | None = None,
+    fit_intercept: bool = True,
+) -> System:
+    """Write the problem in the d coefficients of the features, in one pass over blocks of rows.
+
+    Sums are taken about the mean of the first block, close enough to the mean of all for the
+    final correction to cancel nothing; neither a centred copy of X nor an n×n array is made.
+    """
+    n, d = X.shape
+    X = sparse.csr_array(X) if sparse.issparse(X) else X
+    blocks = row_blocks(n, d)
+    level = float(np.average(y, weights=weight)) if fit_intercept else 0.0
+    centred = y - level
+    origin = _dense(X[blocks[0]]).mean(axis=0) if fit_intercept else np.zeros(d)
+    matrix, total = np.zeros((d, d)), np.zeros(d)
+    target, probe = np.zeros(d), np.zeros((d, columns.shape[1]))
+    for rows in blocks:
+        block = _dense(X[rows]) - origin
+        probe += (columns[rows].T @ block).T
+        block_y = centred[rows]
+        if weight is not None:
+            root = np.sqrt(weight[rows])
+            total += weight[rows] @ block
+            block *= root[:, None]
+            block_y = root * block_y
+        else:
+            total += block.sum(axis=0)
+        target += block_y @ block
+        matrix += block.T @ block
+    anchor = np.zeros(d)
+    if fit_intercept:
+        mass = n if weight is None else float(weight.sum())
+        shift = total / mass
+        matrix -= mass * np.outer(shift, shift)
+        anchor = origin + shift
+    square = centred**2 if weight is None else weight * centred**2
+    return System(
+        matrix=matrix,
+        target=target,
+        steering=probe,
+        probe=probe,
+        anchor=anchor,
+        level=level,
+        scale=None,
+        null=None,
+        geometry=LinearGeometry(float(square.sum())),
+    )
+
+
+def _dense(block: Any) -> Array:
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)

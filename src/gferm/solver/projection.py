@@ -1,0 +1,123 @@
+"""The m-dimensional projection that decides everything, and its certificate.
+
+    min_c ½ (c − c₀)ᵀ G⁺ (c − c₀)   s.t.   Ω(c − o) ≤ bound
+
+    bound = None     ν = 0, the plain model
+    bound = 0        G ν = c₀ − o, one symmetric m×m solve of unknown rank
+    else             the exact path (path.py), walked until the bound is met
+
+Whatever ν is found, the duality gap of the whole learning problem is known in closed form,
+
+    gap = price of the linear system's residual + 2 (bound · Ω°(ν) − νᵀ(c − o)),
+
+with c read off the coefficients. It is reported with every solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.contrasts import Contrasts
+from gferm.solver.path import trace_path
+from gferm.solver.system import Reduction
+
+REFINEMENTS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """One fitted model.
+
+    Attributes
+    ----------
+    coefficients : array of shape (p,)
+        Of the kernel expansion, or of the features.
+    intercept : float
+    multipliers : array of shape (m,)
+        ν: what each contrast costs at the margin.
+    violation : float
+        The left-hand side of the constraint, in the units of epsilon.
+    objective : float
+    duality_gap : float
+        The objective is at most this far above the optimum.
+    active : bool
+        Whether the constraint changes the model at all.
+    """
+
+    coefficients: Array
+    intercept: float
+    multipliers: Array
+    violation: float
+    objective: float
+    duality_gap: float
+    active: bool
+
+
+class UnreachableEpsilonError(ValueError):
+    """No model of this kind meets the constraint."""
+
+
+def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None) -> Solution:
+    """Solve the learning problem for one epsilon."""
+    if contrasts is None or epsilon is None:
+        return certify(reduction, contrasts, None, np.zeros(reduction.contrasts.size))
+    bound = epsilon * contrasts.scale
+    if contrasts.norm.value(reduction.contrasts - contrasts.offset) <= bound:
+        return certify(reduction, contrasts, epsilon, np.zeros(reduction.contrasts.size))
+    if epsilon == 0:
+        multipliers = meet_exactly(reduction, contrasts)
+    else:
+        start = reduction.contrasts - contrasts.offset
+        path = trace_path(reduction.gram, start, contrasts.norm, stop=bound)
+        multipliers = path.multipliers[-1]
+    solution = certify(reduction, contrasts, epsilon, multipliers)
+    size = float(np.abs(reduction.contrasts - contrasts.offset).max(initial=0.0))
+    if solution.violation > epsilon + 1e-6 * max(size, epsilon):
+        raise UnreachableEpsilonError(
+            f"epsilon={epsilon:g} cannot be met: the constraint stops at {solution.violation:.6g}. "
+            "The model has fewer degrees of freedom than the constraint has contrasts "
+            f"({reduction.contrasts.size}); use a larger epsilon, fewer y_bins or s_bins, or a "
+            "richer kernel."
+        )
+    return solution
+
+
+def meet_exactly(reduction: Reduction, contrasts: Contrasts) -> Array:
+    """Find ν with c = o: solve G ν = c₀ − o, then correct what rounding left over."""
+    values, vectors = np.linalg.eigh(reduction.gram)
+    cutoff = values.size * np.finfo(float).eps * values[-1]
+    inverse = np.zeros_like(values)
+    np.divide(1.0, values, out=inverse, where=values > cutoff)
+    multipliers = np.zeros(values.size)
+    for _ in range(REFINEMENTS):
+        reached = reduction.contrasts_of(reduction.coefficients(multipliers))
+        multipliers += vectors @ (inverse * (vectors.T @ (reached - contrasts.offset)))
+    return multipliers
+
+
+def certify(
+    reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None, multipliers: Array
+) -> Solution:
+    """Turn multipliers into a solution with its violation and duality gap."""
+    x = reduction.coefficients(multipliers)
+    gap = float(reduction.price_of_residual(multipliers))
+    violation = np.nan
+    if contrasts is not None:
+        reached = reduction.contrasts_of(x)
+        violation = contrasts.violation_of(reached)
+        if epsilon is not None:
+            bound = epsilon * contrasts.scale
+            pull = float(multipliers @ (reached - contrasts.offset))
+            gap += 2.0 * max(bound * contrasts.norm.dual(multipliers) - pull, 0.0)
+    return Solution(
+        coefficients=reduction.restore(x),
+        intercept=float(reduction.intercepts(x)),
+        multipliers=multipliers,
+        violation=violation,
+        objective=float(reduction.objective(multipliers)),
+        duality_gap=gap,
+        active=bool(np.any(multipliers)),
+    )
