@@ -106,14 +106,18 @@ class Frontier:
 
     @cached_property
     def mean_squared_errors(self) -> Array:
-        """Training error at the breakpoints, increasing."""
+        """Training error at the breakpoints; it need not be monotone, as `objectives` are."""
         weight = self.data.weight
         mass = self.data.y.size if weight is None else float(weight.sum())
         return self.reduction.risk(self.multipliers) / mass
 
+    def objectives_at(self, epsilons: Any) -> Array:
+        """Give Σ (y − f)² + alpha ‖w‖² for any epsilons: convex and decreasing."""
+        return self.reduction.objective(self._solve(np.asarray(epsilons, dtype=float)))
+
     @cached_property
     def objectives(self) -> Array:
-        """Objective at the breakpoints."""
+        """Σ (y − f)² + alpha ‖w‖² at the breakpoints, increasing."""
         return self.reduction.objective(self.multipliers)
 
     @cached_property

@@ -1,0 +1,5 @@
+"""Run the command line with ``python -m gferm``."""
+
+from gferm.cli import main
+
+main()

@@ -1,0 +1,105 @@
+"""One number for each cell, and four ways to average the differences between cells.
+
+"pairs"       mean over populated unordered pairs; what the paper's tables report
+"definition"  1/(K Q²) Σ over ordered pairs, empty ones counting 0
+"sum"         Σ over ordered pairs, the literal formula
+"weighted"    mean over unordered pairs, weighted by the harmonic mean of the two cells' counts
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import UndefinedMetricWarning
+
+from gferm.arrays import Array
+from gferm.cells import Cells
+
+
+@dataclass(frozen=True, eq=False)
+class CellValues:
+    """One number for each cell, with the counts it rests on.
+
+    Attributes
+    ----------
+    cells : Cells
+    tables : tuple of arrays of shape (K, Q)
+        One for each partition; NaN where a cell is empty.
+    """
+
+    cells: Cells
+    tables: tuple[Array, ...]
+
+    @property
+    def values(self) -> Array:
+        """The table of the only partition, shape (K, Q)."""
+        (table,) = self.tables
+        return table
+
+    @property
+    def counts(self) -> npt.NDArray[np.intp]:
+        """Rows in each cell of the only partition, shape (K, Q)."""
+        (partition,) = self.cells.partitions
+        return partition.counts
+
+    def to_frame(self) -> Any:
+        """Give a tidy pandas DataFrame: attribute, label_bin, group, value, count."""
+        import pandas as pd
+
+        rows = [
+            (part.name, label, group, table[k, q], part.counts[k, q])
+            for part, table in zip(self.cells.partitions, self.tables, strict=True)
+            for k, label in enumerate(self.cells.label_bins.labels)
+            for q, group in enumerate(part.groups)
+        ]
+        return pd.DataFrame(rows, columns=["attribute", "label_bin", "group", "value", "count"])
+
+    def gaps(self, min_cell_size: int = 1) -> tuple[Array, Array]:
+        """Give |difference| of every populated unordered pair, and its harmonic count."""
+        gaps, weights = [], []
+        for partition, table in zip(self.cells.partitions, self.tables, strict=True):
+            p, q = np.triu_indices(table.shape[1], k=1)
+            smaller = np.minimum(partition.counts[:, p], partition.counts[:, q])
+            populated = smaller >= max(min_cell_size, 1)
+            mass = partition.weights
+            with np.errstate(invalid="ignore", divide="ignore"):
+                harmonic = 2.0 / (1.0 / mass[:, p] + 1.0 / mass[:, q])
+            gaps.append(np.abs(table[:, p] - table[:, q])[populated])
+            weights.append(harmonic[populated])
+        return np.concatenate(gaps), np.concatenate(weights)
+
+    @property
+    def n_ordered_pairs(self) -> int:
+        """K Q², summed over partitions."""
+        return sum(table.shape[0] * table.shape[1] ** 2 for table in self.tables)
+
+
+Average = Callable[[Array, Array, int], float]
+
+AVERAGES: dict[str, Average] = {
+    "pairs": lambda gaps, weights, n_ordered: float(gaps.mean()),
+    "definition": lambda gaps, weights, n_ordered: float(2.0 * gaps.sum() / n_ordered),
+    "sum": lambda gaps, weights, n_ordered: float(2.0 * gaps.sum()),
+    "weighted": lambda gaps, weights, n_ordered: float(np.average(gaps, weights=weights)),
+}
+
+
+def average_gap(values: CellValues, average: str, min_cell_size: int) -> float:
+    """Average the differences between cells; NaN, with a warning, if there are none."""
+    if average not in AVERAGES:
+        raise ValueError(f"average={average!r} is unknown; use one of {sorted(AVERAGES)}.")
+    gaps, weights = values.gaps(min_cell_size)
+    if gaps.size == 0:
+        warnings.warn(
+            "No label bin holds two populated groups, so there is nothing to compare: the fairness "
+            "measure is NaN. Use fewer bins or a smaller min_cell_size.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        return float("nan")
+    return AVERAGES[average](gaps, weights, values.n_ordered_pairs)

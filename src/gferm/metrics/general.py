@@ -1,0 +1,177 @@
+"""GF, LGF, DGF, Δ̂ and Mean Distance: everything that compares cells pair by pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gferm.bins import Bins, BinsLike
+from gferm.cells import SensitiveBins
+from gferm.losses import FairnessLoss, fairness_loss
+from gferm.metrics.cell_values import CellValues, average_gap
+from gferm.metrics.reading import sort_into_cells
+
+
+def cell_rates(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    y_bins: BinsLike = 10,
+    s_bins: SensitiveBins = "auto",
+    intersectional: bool = True,
+) -> CellValues:
+    """Share of each cell whose prediction falls into the bin of its label.
+
+    P̂^{k,q} = mean over the cell of 1{t_k ≤ ŷ < t_{k+1}}.
+
+    Parameters
+    ----------
+    y_true, y_pred : arrays of shape (n_samples,)
+    sensitive_features : array, Series, data frame or dict of columns
+    sample_weight : array of shape (n_samples,), default=None
+    y_bins, s_bins, intersectional
+        As in `FairRegressor`.
+
+    Returns
+    -------
+    CellValues
+    """
+    _, y_pred, cells = sort_into_cells(
+        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
+    )
+    hit = (cells.label_bins.assign(y_pred) == cells.label_codes).astype(float)
+    return CellValues(cells, tuple(p.means(hit, cells.weight) for p in cells.partitions))
+
+
+def cell_risks(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    loss: str | FairnessLoss = "linear",
+    y_bins: BinsLike = 10,
+    s_bins: SensitiveBins = "auto",
+    intersectional: bool = True,
+) -> CellValues:
+    """Mean loss L̂^{k,q} of each cell; ``loss`` is a name of losses.py or a callable."""
+    y, y_pred, cells = sort_into_cells(
+        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
+    )
+    values = np.asarray(fairness_loss(loss)(y_pred, y), dtype=float)
+    return CellValues(cells, tuple(p.means(values, cells.weight) for p in cells.partitions))
+
+
+def dgf(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    average: str = "pairs",
+    min_cell_size: int = 1,
+    **bins: Any,
+) -> float:
+    """Difference of general fairness: Σ |P̂^{k,p} − P̂^{k,q}|, averaged as ``average`` says.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, sample_weight
+        As in `cell_rates`.
+    average : {"pairs", "definition", "sum", "weighted"}, default="pairs"
+    min_cell_size : int, default=1
+        Cells with fewer rows take part in no pair.
+    **bins
+        ``y_bins``, ``s_bins`` and ``intersectional``, as in `cell_rates`.
+
+    Returns
+    -------
+    float
+        NaN if there is no pair to compare.
+    """
+    rates = cell_rates(
+        y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight, **bins
+    )
+    return average_gap(rates, average, min_cell_size)
+
+
+def general_fairness(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, **bins: Any
+) -> float:
+    """GF of the paper's definition: 1/(K Q²) Σ_k Σ_{p,q} |P̂^{k,p} − P̂^{k,q}|."""
+    return dgf(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        average="definition",
+        **bins,
+    )
+
+
+def loss_general_fairness(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    loss: str | FairnessLoss = "linear",
+    average: str = "definition",
+    min_cell_size: int = 1,
+    **bins: Any,
+) -> float:
+    """LGF of the paper's definition: 1/(K Q²) Σ_k Σ_{p,q} |L̂^{k,p} − L̂^{k,q}|."""
+    risks = cell_risks(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        loss=loss,
+        **bins,
+    )
+    return average_gap(risks, average, min_cell_size)
+
+
+def delta_hat(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    average: str = "sum",
+    min_cell_size: int = 1,
+    **bins: Any,
+) -> float:
+    """Δ̂ of the paper's proposition: Σ_k Σ_{p,q} |ΔP̂| − |ΔL̂| with the linear loss."""
+    shared = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **bins}
+    rates, risks = cell_rates(y_true, y_pred, **shared), cell_risks(y_true, y_pred, **shared)
+    return average_gap(rates, average, min_cell_size) - average_gap(risks, average, min_cell_size)
+
+
+def mean_distance(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    s_bins: SensitiveBins = "auto",
+    intersectional: bool = True,
+) -> float:
+    """Mean |difference of the groups' mean predictions| over pairs of groups; y_true is not used.
+
+    With two groups, the Mean Distance of Calders et al. (2013).
+    """
+    risks = cell_risks(
+        np.zeros(np.shape(y_pred)),
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        loss="prediction",
+        y_bins=Bins.edges([-np.inf, np.inf]),
+        s_bins=s_bins,
+        intersectional=intersectional,
+    )
+    return average_gap(risks, "pairs", 1)

@@ -1,0 +1,80 @@
+"""Reading the arguments that every metric takes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
+
+from gferm.arrays import Array
+from gferm.bins import BinsLike
+from gferm.cells import Cells, CellScheme, SensitiveBins
+from gferm.exceptions import OutsideBinsWarning
+from gferm.sensitive import read_sensitive_features
+
+
+def sort_into_cells(
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    y_bins: BinsLike,
+    s_bins: SensitiveBins,
+    intersectional: bool,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Cells]:
+    """Check everything and give (y_true, y_pred, cells); say which values lie in no bin."""
+    y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
+    same_length(y, predictions)
+    columns = read_sensitive_features(sensitive_features, y.size, like=y_true)
+    weight = weights(sample_weight, y)
+    scheme = CellScheme.resolve(
+        y, columns, y_bins=y_bins, s_bins=s_bins, intersectional=intersectional, weight=weight
+    )
+    cells = scheme.assign(y, columns, weight)
+    if not cells.partitions:
+        raise ValueError(
+            "s_bins='continuous' has no groups, so there are no cells; use sensitive_correlation, "
+            "or give s_bins a number."
+        )
+    outside = int(sum((p.codes < 0).sum() for p in cells.partitions))
+    if hasattr(scheme.label_bins, "boundaries"):  # a class left out of categories is a choice
+        outside += int((cells.label_codes < 0).sum())
+    if outside:
+        warnings.warn(
+            f"{outside} values of y_true or sensitive_features lie in no bin and are left out; "
+            "widen the outer edges of y_bins or s_bins to count them.",
+            OutsideBinsWarning,
+            stacklevel=3,
+        )
+    return y, predictions, cells
+
+
+def labels(values: Any, name: str) -> npt.NDArray[Any]:
+    """Read class labels or numbers."""
+    array = column_or_1d(values)
+    return array if array.dtype.kind in "OUST" else numbers(array, name)
+
+
+def numbers(values: Any, name: str) -> Array:
+    """Read finite numbers in one dimension."""
+    array: Array = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
+    return column_or_1d(array)  # type: ignore[no-any-return]
+
+
+def same_length(y_true: npt.NDArray[Any], y_pred: npt.NDArray[Any]) -> None:
+    """Refuse arrays of different lengths."""
+    if y_true.shape != y_pred.shape:
+        raise ValueError(f"y_true has {y_true.size} values but y_pred has {y_pred.size}.")
+
+
+def weights(sample_weight: Any, like: npt.NDArray[Any]) -> Array | None:
+    """Read non-negative weights."""
+    if sample_weight is None:
+        return None
+    weight: Array = _check_sample_weight(
+        sample_weight, like, dtype=np.float64, ensure_non_negative=True
+    )
+    return weight
