@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
@@ -30,10 +31,12 @@ AUTO_QUANTILES = 5
 def uniform_edges(low: float, high: float, n_bins: int) -> tuple[float, ...]:
     """Give the edges of ``n_bins`` bins of equal width.
 
-    One division at the end makes them the doubles nearest to the decimals, 0.3 and not
-    0.30000000000000004, so a label written 0.3 in a file falls into the bin that it opens.
+    Exact arithmetic on the decimals of ``low`` and ``high`` makes them the doubles nearest to the
+    decimals, 0.3 and not 0.30000000000000004, so a label written 0.3 in a file falls into the bin
+    that it opens.
     """
-    inner = ((low * n_bins + k * (high - low)) / n_bins for k in range(1, n_bins))
+    start, end = Fraction(str(low)), Fraction(str(high))
+    inner = (float(start + k * (end - start) / n_bins) for k in range(1, n_bins))
     return (low, *inner, high)
 
 
@@ -106,7 +109,10 @@ class EdgeBins(Bins):
     def __post_init__(self) -> None:
         edges = np.asarray(self.boundaries, dtype=float)
         if edges.ndim != 1 or edges.size < 2:
-            raise ValueError(f"Bin edges must be at least two numbers, got {self.boundaries!r}.")
+            raise ValueError(
+                f"Bin edges must be at least two numbers, got {list(self.boundaries)!r}; "
+                "n bins have n + 1 edges."
+            )
         if np.isnan(edges).any() or not (np.diff(edges) > 0).all():
             raise ValueError(
                 f"Bin edges must be strictly increasing numbers, got {list(self.boundaries)!r}; "
@@ -127,7 +133,7 @@ class EdgeBins(Bins):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        edges = [f"{e:.6g}" for e in self.boundaries]
+        edges = _written_apart(self.boundaries)
         names = [f"[{lo}, {hi})" for lo, hi in pairwise(edges)]
         names[-1] = names[-1][:-1] + "]"
         if self.boundaries[0] == -np.inf:
@@ -208,12 +214,13 @@ class QuantileBins(DeferredBins):
 
     def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
         _require_numbers(values, name, f"{self.n} quantile bins")
-        # inverted_cdf is the definition under which a weight of 2 equals a repeated row
-        inner = np.quantile(
-            values, np.arange(1, self.n) / self.n, weights=weight, method="inverted_cdf"
-        )
-        inner = np.unique(np.asarray(inner, dtype=float))
-        inner = inner[inner > np.min(values)]  # many ties at the bottom give no bin of their own
+        levels, place = np.unique(values, return_inverse=True)
+        rows = np.cumsum(np.bincount(place, weights=weight))
+        # Ties cannot be split: of the cuts between neighbouring values, take the nearest.
+        share_below = rows[:-1] / rows[-1]
+        targets = np.arange(1, self.n) / self.n if levels.size > 1 else ()
+        cuts = sorted({int(np.abs(share_below - target).argmin()) for target in targets})
+        inner = levels[1:][cuts].astype(float)
         return DerivedEdgeBins((-np.inf, *inner.tolist(), np.inf))
 
 
@@ -247,7 +254,7 @@ class NoBins(Bins):
         x = np.asarray(values, dtype=float)
         center = float(np.average(x, weights=weight))
         spread = float(np.sqrt(np.average((x - center) ** 2, weights=weight)))
-        if spread <= 1e-12 * max(1.0, abs(center)):
+        if spread <= 1e-12 * np.abs(x).max():
             raise ValueError(
                 f"{name} is constant (every value is {center:g}): there is nothing to compare. "
                 "Check the column, or drop the constraint with epsilon=None."
@@ -274,29 +281,40 @@ WORDS: Mapping[str, Bins] = {"auto": AutoBins(AUTO_QUANTILES), "continuous": NoB
 
 def as_bins(spec: BinsLike, name: str) -> Bins:
     """Read a specification of bins; ``name`` is the argument that errors speak of."""
+    if isinstance(spec, Bins):
+        return spec
+    if isinstance(spec, str) and spec in WORDS:
+        return WORDS[spec]
+    if isinstance(spec, Integral):
+        _check_count(spec, name)
+        return RangeBins(int(spec))
     try:
-        if isinstance(spec, Bins):
-            return spec
-        if isinstance(spec, str):
-            return WORDS[spec]
-        if isinstance(spec, Integral):
-            _check_count(spec, name)
-            return RangeBins(int(spec))
-        if isinstance(spec, Mapping):
-            raise TypeError
-        return Bins.edges(np.asarray(spec, dtype=float).ravel().tolist())
-    except (KeyError, TypeError):
+        edges = np.asarray(spec, dtype=float)
+    except (TypeError, ValueError):
+        edges = np.empty(())
+    if edges.ndim != 1:
         raise ValueError(
             f"{name}={spec!r} is not a way to make bins; use a number of bins, increasing edges, "
-            f"one of {sorted(WORDS)}, or a gferm.Bins."
-        ) from None
+            f"one of {sorted(WORDS)}, or a gferm.Bins such as Bins.categories([...])."
+        )
+    try:
+        return Bins.edges(edges.tolist())
     except ValueError as error:
-        raise ValueError(f"{name}={spec!r}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _check_count(n: object, name: str) -> None:
-    if not isinstance(n, Integral) or n < 1:
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise ValueError(f"{name}: the number of bins must be an integer of at least 1, got {n!r}.")
+
+
+def _written_apart(edges: Sequence[float]) -> list[str]:
+    """Write numbers with six digits, or with as many more as it takes to tell them apart."""
+    for digits in range(6, 18):
+        names = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(names)) == len(names):
+            break
+    return names
 
 
 def _require_numbers(values: npt.NDArray[Any], name: str, what: str) -> None:

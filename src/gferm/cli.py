@@ -31,13 +31,22 @@ app = typer.Typer(
 console = Console()
 
 
-@app.callback()
-def _version(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
-) -> None:
-    if version:
-        console.print(f"gferm {gferm.__version__}")
+def _show_version(asked: bool) -> None:
+    if asked:
+        console.print(f"gferm {gferm.__version__}", highlight=False)
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Learn and audit fair predictors."""
 
 
 @app.command()

@@ -140,19 +140,20 @@ def draw_frontier(result: HeldOut, path: Path) -> None:
         chance = result.chance(-1, average).mean()
         right.axvline(chance, color=color, linestyle=":", linewidth=1.2)
     right.plot([], [], color="0.3", linestyle=":", linewidth=1.2, label="chance level")
-    for i, name, offset in ((0, "plain", 7), (-1, "epsilon = 0", -12)):
+    for i, name, side in ((0, "plain", "left"), (-1, "epsilon = 0", "right")):
         right.annotate(
             name,
             (unfairness[i], errors[i]),
-            xytext=(8, offset),
+            xytext=(10 if side == "left" else -8, -4),
             textcoords="offset points",
+            ha=side,
         )
-    right.legend(frameon=False, loc="upper right")
+    right.legend(facecolor="white", edgecolor="none", framealpha=0.9, loc="lower left")
     right.set(
         xlabel="DGF (unfairness)",
         ylabel="100·MAE",
         title="held-out rows: error against unfairness",
-        xlim=(0, None),
+        xlim=(0, unfairness.max() * 1.15),
     )
     right.spines[["top", "right"]].set_visible(False)
     right.grid(alpha=0.25)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gferm.solver.projection import UnreachableEpsilonError
 
-__all__ = ["InactiveConstraintWarning", "OutsideBinsWarning", "UnreachableEpsilonError"]
+class UnreachableEpsilonError(ValueError):
+    """No model of this kind meets the constraint."""
 
 
 class InactiveConstraintWarning(UserWarning):

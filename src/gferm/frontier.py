@@ -18,9 +18,10 @@ from gferm.cells import Cells
 from gferm.contrasts import Contrasts
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.training import TrainingData
+from gferm.exceptions import UnreachableEpsilonError
 from gferm.solver.choice import SolverChoice
 from gferm.solver.path import trace_path
-from gferm.solver.projection import UnreachableEpsilonError, certify, meet_exactly
+from gferm.solver.projection import certify, meet_exactly
 from gferm.solver.system import Reduction
 
 

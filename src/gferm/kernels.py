@@ -18,7 +18,9 @@ from gferm.arrays import Array
 from gferm.blocks import row_blocks
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
+DENSE_ONLY = frozenset({"chi2", "additive_chi2", "precomputed"})
 SYMMETRY_TOLERANCE = 1e-10
+KERNEL_BLOCK = 2**20  # doubles evaluated at once
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,16 @@ class Kernel:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""
         if self.metric == "precomputed":
             _check_square(X)
-        matrix = self(X)
-        if self.metric == "precomputed" or not (matrix.flags.c_contiguous and matrix.flags.owndata):
-            matrix = np.array(matrix, order="C", copy=True)
-        if self.metric == "precomputed" or callable(self.metric):
+            matrix = np.array(X, dtype=np.float64, order="C")
             _check_symmetric(matrix)
+        elif callable(self.metric):
+            matrix = np.ascontiguousarray(self(X))
+            _check_symmetric(matrix)
+        else:  # block by block, so that temporaries stay small beside the n×n result
+            n = X.shape[0]
+            matrix = np.empty((n, n))
+            for rows in row_blocks(n, n, KERNEL_BLOCK):
+                matrix[rows] = self(X[rows], X)
         return matrix
 
 
@@ -72,6 +79,16 @@ def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
         f"kernel={kernel.metric!r} is not positive semi-definite on these data: its matrix has "
         f"negative eigenvalues beyond rounding, so the learning problem is not convex; {remedy}."
     )
+
+
+def require_finite(matrix: Array, kernel: Kernel) -> None:
+    """Refuse a matrix that overflowed, before a factorisation turns it into a model of NaN."""
+    if not all(np.isfinite(matrix[rows]).all() for rows in row_blocks(*matrix.shape)):
+        raise ValueError(
+            f"kernel={kernel.metric!r} gives values that are not finite on these data. Scale X, "
+            "for example with a StandardScaler in a Pipeline, or check the kernel and its gamma, "
+            "degree and coef0."
+        )
 
 
 def center_kernel(matrix: Array, weight: Array | None) -> Array:

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+NUMBERS = (Real, Decimal, np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +43,13 @@ def read_sensitive_features(
     """
     if sensitive_features is None:
         raise ValueError(
-            "sensitive_features is missing: pass fit(X, y, sensitive_features=...), or set "
-            "epsilon=None to train without a fairness constraint on purpose."
+            "sensitive_features is missing: pass sensitive_features=..., one row per sample. To "
+            "train without a fairness constraint on purpose, set epsilon=None."
         )
-    _check_same_index(sensitive_features, like)
-    columns = tuple(
-        SensitiveColumn(name, _clean(values, name)) for name, values in _split(sensitive_features)
-    )
+    parts = _split(sensitive_features)
+    for _, values in parts:
+        _check_same_index(values, like)
+    columns = tuple(SensitiveColumn(name, _clean(values, name)) for name, values in parts)
     if not columns:
         raise ValueError("sensitive_features has no column; pass at least one attribute.")
     for column in columns:
@@ -57,17 +62,18 @@ def read_sensitive_features(
 
 
 def _split(features: Any) -> list[tuple[str, Any]]:
-    if isinstance(features, Mapping):
-        return [(str(name), values) for name, values in features.items()]
-    if hasattr(features, "columns"):  # pandas, polars and other data frames
-        names = list(features.columns)
+    if isinstance(features, Mapping) or hasattr(features, "columns"):  # pandas, polars and others
+        keys = list(getattr(features, "columns", features))
+        names = [str(key) for key in keys]
         if len(set(names)) < len(names):
-            raise ValueError(f"sensitive_features has a column name twice: {names}.")
-        return [(str(name), features[name]) for name in names]
+            raise ValueError(
+                f"sensitive_features has a column name twice: {names}; rename or drop one."
+            )
+        return [(name, features[key]) for name, key in zip(names, keys, strict=True)]
     name = getattr(features, "name", None)
-    array = np.asarray(features)
+    array = _as_array(features)
     if array.ndim <= 1:
-        return [("sensitive" if name is None else str(name), features)]
+        return [("sensitive" if name in (None, "") else str(name), features)]
     if array.ndim > 2:
         raise ValueError(f"sensitive_features has {array.ndim} dimensions; pass one or two.")
     return [
@@ -75,8 +81,19 @@ def _split(features: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _clean(values: Any, name: str) -> npt.NDArray[Any]:
+def _as_array(values: Any) -> npt.NDArray[Any]:
+    """Read a container, keeping the gaps and numbers that NumPy would write out as text."""
     array = np.asarray(values)
+    if np.ma.is_masked(values):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
+    if array.dtype.kind in "US" and not hasattr(values, "dtype"):  # ["a", nan], [["a", 1]]
+        array = np.asarray(values, dtype=object)
+    return array
+
+
+def _clean(values: Any, name: str) -> npt.NDArray[Any]:
+    array = _as_array(values)
     if array.ndim != 1:
         raise ValueError(f"sensitive_features ({name}) must be one-dimensional.")
     if array.dtype.kind == "O":
@@ -85,8 +102,10 @@ def _clean(values: Any, name: str) -> npt.NDArray[Any]:
             array = _numbers_or_strings(array)
     elif array.dtype.kind == "f":
         missing = ~np.isfinite(array)
-    elif array.dtype.kind in "mM":
+    elif array.dtype.kind == "m":
         missing = np.isnat(array)
+    elif array.dtype.kind == "M":
+        missing, array = np.isnat(array), np.datetime_as_string(array, unit="auto")
     elif array.dtype.kind == "c":
         raise ValueError(f"sensitive_features ({name}) holds complex numbers.")
     else:
@@ -102,7 +121,7 @@ def _clean(values: Any, name: str) -> npt.NDArray[Any]:
 
 def _numbers_or_strings(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Undo object dtype: numbers kept as objects must not become one group a value."""
-    if all(isinstance(v, bool | int | float | np.number | np.bool_) for v in array):
+    if all(isinstance(v, NUMBERS) for v in array):
         return array.astype(float)
     return np.asarray([str(v) for v in array])
 
@@ -110,7 +129,7 @@ def _numbers_or_strings(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float | np.floating) and not np.isfinite(value)
+    return isinstance(value, NUMBERS) and not isfinite(value)
 
 
 def _check_same_index(features: Any, like: Any) -> None:
@@ -120,7 +139,7 @@ def _check_same_index(features: Any, like: Any) -> None:
         and not features.index.equals(like.index)
     ):
         raise ValueError(
-            "sensitive_features and X have different indexes, so their rows may not belong "
+            "sensitive_features and X (or y) have different indexes, so their rows may not belong "
             "together; align them with sensitive_features.loc[X.index], or drop both indexes "
             "with reset_index(drop=True)."
         )

@@ -33,7 +33,7 @@ from gferm.estimators.training import (
     read_training_data,
 )
 from gferm.exceptions import InactiveConstraintWarning
-from gferm.kernels import Kernel, not_semidefinite_error
+from gferm.kernels import DENSE_ONLY, Kernel, not_semidefinite_error, require_finite
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, reduce_system
 from gferm.solver.factorization import is_positive_semidefinite
 from gferm.solver.forms import kernel_system, linear_system
@@ -245,8 +245,17 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[TrainingData, Cells | None, Contrasts | None]:
         # Kernel values need float64 rows; a linear pass converts block by block instead.
         dtype = (np.float64, np.float32) if self.kernel == "linear" else np.float64
-        data = read_training_data(self, X, y, sample_weight, dtype=dtype)
-        if self.epsilon is None and sensitive_features is None:
+        plain = self.epsilon is None and sensitive_features is None
+        data = read_training_data(
+            self,
+            X,
+            y,
+            sample_weight,
+            dtype=dtype,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=1 if plain else 2,
+        )
+        if plain:
             return data, None, None
         columns = read_sensitive(sensitive_features, data, like=X)
         comparing = Comparing(
@@ -273,14 +282,15 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         columns = no_contrasts(n_samples) if contrasts is None else contrasts.columns
         options: dict[str, Any] = {"weight": data.weight, "fit_intercept": self.fit_intercept}
+        kernel = self._kernel()
         if choice.form == "linear":
             system = linear_system(data.X, data.y, columns, **options)
         else:
-            kernel = self._kernel()
-            matrix = kernel.training_matrix(data.X)
+            matrix = kernel.training_matrix(data.X.astype(np.float64, copy=False))
             system = kernel_system(matrix, data.y, columns, **options)
-            if not kernel.is_semidefinite and not is_positive_semidefinite(system.matrix):
-                raise not_semidefinite_error(kernel, self.fit_intercept)
+        require_finite(system.matrix, kernel)
+        if not kernel.is_semidefinite and not is_positive_semidefinite(system.matrix):
+            raise not_semidefinite_error(kernel, self.fit_intercept)
         strict = self.solver == "cholesky"
         return reduce_system(system, self.alpha, choice, strict=strict), choice
 
@@ -294,6 +304,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         """Set every fitted attribute; nothing before this does."""
         coefficients = self._from_solver(data, choice, solution.coefficients)
+        for name in ("coef_", "dual_coef_", "X_fit_"):  # of an earlier fit with another kernel
+            vars(self).pop(name, None)
         if self.kernel == "linear":
             self.coef_ = coefficients
         else:
@@ -305,7 +317,10 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.violation_ = solution.violation
         self.active_ = solution.active
         self.objective_ = solution.objective
-        self.duality_gap_ = solution.duality_gap / max(solution.objective, np.finfo(float).tiny)
+        # An interpolating model has the objective zero up to rounding: relative to that, any gap
+        # would look large.
+        zero = np.finfo(float).eps * data.sum_of_squares + np.finfo(float).tiny
+        self.duality_gap_ = solution.duality_gap / max(solution.objective, zero)
         self.solver_ = choice
 
     def _from_solver(self, data: TrainingData, choice: SolverChoice, coefficients: Array) -> Array:
@@ -318,7 +333,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _predict_all(self, X: Any, coefficients: Array, intercepts: Array) -> Array:
         """Predict with several models, one a row, evaluating the kernel once."""
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), reset=False)
+        X = validate_data(self, X, accept_sparse=self._accept_sparse, reset=False)
         if self.kernel == "linear":
             return np.asarray(X @ coefficients.T).T + intercepts[:, None]
         kernel = self._kernel()
@@ -327,6 +342,10 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for rows in row_blocks(n_samples, n_fit, PREDICT_BLOCK):
             predictions[:, rows] = coefficients @ kernel(X[rows], self.X_fit_).T
         return predictions + intercepts[:, None]
+
+    @property
+    def _accept_sparse(self) -> tuple[str, ...] | bool:
+        return False if self.kernel in DENSE_ONLY else ("csr", "csc")
 
     def _kernel(self) -> Kernel:
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
@@ -355,7 +374,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = bool(self._accept_sparse)
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
         return tags

@@ -36,6 +36,12 @@ class TrainingData:
     weight: Array | None
     kept: npt.NDArray[np.bool_] | None
 
+    @property
+    def sum_of_squares(self) -> float:
+        """Σ w y², what the model that predicts zero would cost."""
+        square = self.y**2 if self.weight is None else self.weight * self.y**2
+        return float(square.sum())
+
     def expand(self, coefficients: Array) -> Array:
         """Give rows of weight zero the coefficient zero."""
         if self.kept is None:
@@ -81,15 +87,13 @@ class Comparing:
 
 
 def read_training_data(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, *, dtype: Any
+    estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: Any
 ) -> TrainingData:
     """Validate X, y and sample_weight, and drop rows of weight zero."""
     original = X
     try:
-        X, y = validate_data(
-            estimator, X, y, accept_sparse=("csr", "csc"), dtype=dtype, y_numeric=True
-        )
-    except ValueError as error:
+        X, y = validate_data(estimator, X, y, y_numeric=True, **checks)
+    except (TypeError, ValueError) as error:
         columns = _columns_that_are_not_numbers(original)
         if not columns:
             raise
@@ -161,8 +165,11 @@ def _columns_that_are_not_numbers(X: Any) -> list[str]:
         return []
     names = []
     for name in X.columns:
+        values = np.asarray(X[name])
         try:
-            np.asarray(X[name]).astype(np.float64)
+            if values.dtype.kind in "mM":  # a date would become nanoseconds
+                raise TypeError
+            values.astype(np.float64)
         except (TypeError, ValueError):
             names.append(str(name))
     return names

@@ -95,11 +95,16 @@ def average_gap(values: CellValues, average: str, min_cell_size: int) -> float:
         raise ValueError(f"average={average!r} is unknown; use one of {sorted(AVERAGES)}.")
     gaps, weights = values.gaps(min_cell_size)
     if gaps.size == 0:
-        warnings.warn(
-            "No label bin holds two populated groups, so there is nothing to compare: the fairness "
-            "measure is NaN. Use fewer bins or a smaller min_cell_size.",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
-        return float("nan")
+        return nothing_to_compare()
     return AVERAGES[average](gaps, weights, values.n_ordered_pairs)
+
+
+def nothing_to_compare() -> float:
+    """Give NaN with a warning: no gap is not a gap of zero."""
+    warnings.warn(
+        "No label bin holds two populated groups, so there is nothing to compare: the fairness "
+        "measure is NaN. Use fewer bins or a smaller min_cell_size.",
+        UndefinedMetricWarning,
+        stacklevel=4,
+    )
+    return float("nan")

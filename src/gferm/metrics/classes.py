@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from gferm.arrays import Array
 from gferm.bins import Bins
 from gferm.cells import SensitiveBins
+from gferm.metrics.cell_values import nothing_to_compare
 from gferm.metrics.general import cell_rates
 
 
@@ -70,6 +71,7 @@ def _ranges_of_recall(
                 f"{name} is {kind}, but equalized odds compare classes; for a real-valued target "
                 "use gferm.metrics.dgf, for scores apply a threshold first."
             )
+    unique_labels(y_true, y_pred)  # refuses words on one side and numbers on the other
     classes = np.unique(np.asarray(y_true)).tolist() if pos_label is None else [pos_label]
     if pos_label is not None and pos_label not in np.unique(np.asarray(y_true)):
         raise ValueError(
@@ -90,4 +92,4 @@ def _ranges_of_recall(
         for row in table
         if (~np.isnan(row)).sum() >= 2
     ]
-    return np.asarray(ranges if ranges else [np.nan])
+    return np.asarray(ranges if ranges else [nothing_to_compare()])

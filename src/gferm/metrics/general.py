@@ -165,7 +165,7 @@ def mean_distance(
     With two groups, the Mean Distance of Calders et al. (2013).
     """
     risks = cell_risks(
-        np.zeros(np.shape(y_pred)),
+        y_pred,  # stands in for the labels, all in one bin
         y_pred,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,

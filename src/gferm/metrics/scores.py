@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gferm.arrays import Array
 from gferm.metrics.reading import numbers, same_length, weights
 from gferm.sensitive import read_sensitive_features
 
@@ -17,16 +18,25 @@ def sensitive_correlation(
 
     With several attributes, the largest. NaN if either side is constant.
     """
-    y_pred = numbers(y_pred, "y_pred")
-    columns = read_sensitive_features(sensitive_features, y_pred.size, like=None)
-    weight = weights(sample_weight, y_pred)
-    correlations = []
+    f = numbers(y_pred, "y_pred")
+    columns = read_sensitive_features(sensitive_features, f.size, like=y_pred)
+    weight = weights(sample_weight, f)
     for column in columns:
-        s = numbers(column.values, f"sensitive_features ({column.name})")
-        covariance = np.cov(y_pred, s, aweights=weight)
-        spread = np.sqrt(covariance[0, 0] * covariance[1, 1])
-        correlations.append(abs(covariance[0, 1]) / spread if spread > 0 else np.nan)
-    return float(np.max(correlations))
+        if column.values.dtype.kind not in "biuf":
+            raise ValueError(
+                f"sensitive_features ({column.name}) is not numeric, so it has no correlation; "
+                "compare its groups with mean_distance or dgf."
+            )
+    return float(np.max([_correlation(f, c.values.astype(float), weight) for c in columns]))
+
+
+def _correlation(f: Array, s: Array, weight: Array | None) -> float:
+    if weight is not None:
+        f, s, weight = f[weight > 0], s[weight > 0], weight[weight > 0]
+    if np.ptp(f) == 0 or np.ptp(s) == 0:
+        return float("nan")
+    covariance = np.cov(f, s, aweights=weight)
+    return float(abs(covariance[0, 1]) / np.sqrt(covariance[0, 0] * covariance[1, 1]))
 
 
 def normalized_mae(

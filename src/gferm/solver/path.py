@@ -171,9 +171,7 @@ class _Walk:
         return [self.clusters[i] for i in self.tied]
 
     def _price_of_total(self, total: float) -> float:
-        if self.total1 >= 0.0 or self.total0 + 0.0 * total <= total:
-            return np.inf if self.total0 > total else 0.0
-        return (total - self.total0) / self.total1
+        return (total - self.total0) / self.total1 if self.total1 < 0.0 else np.inf
 
     def _next_merge(self, price: float) -> tuple[float, int]:
         closing = self.gap1 < 0.0

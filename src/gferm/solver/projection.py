@@ -21,6 +21,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.contrasts import Contrasts
+from gferm.exceptions import UnreachableEpsilonError
 from gferm.solver.path import trace_path
 from gferm.solver.system import Reduction
 
@@ -54,10 +55,6 @@ class Solution:
     objective: float
     duality_gap: float
     active: bool
-
-
-class UnreachableEpsilonError(ValueError):
-    """No model of this kind meets the constraint."""
 
 
 def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None) -> Solution:

@@ -1,0 +1,21 @@
+"""Run benchmarks: ``python -m benchmarks [name ...]``; all of them by default."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+NAMES = ("kernel_ridge", "cvxpy_clarabel", "linear", "memory", "crime_table")
+
+
+def main(names: list[str]) -> int:
+    unknown = sorted(set(names) - set(NAMES))
+    if unknown:
+        print(f"unknown benchmark {unknown}; choose from {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    kept = [import_module(f"benchmarks.{name}").run() for name in names or NAMES]
+    return 0 if all(kept) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

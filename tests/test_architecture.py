@@ -1,0 +1,76 @@
+"""Imports point one way, and importing gferm stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gferm
+
+SOURCE = Path(gferm.__file__).parent
+
+# A module may import from earlier lines only, or from its own package.
+LAYERS = [
+    {"arrays", "blocks", "exceptions"},
+    {"bins", "pair_norm", "sensitive"},
+    {"cells", "datasets", "kernels", "losses"},
+    {"contrasts", "metrics"},
+    {"solver"},
+    {"estimators"},
+    {"frontier"},
+    {"plotting"},
+    {"demo"},
+    {"cli"},
+    {"__main__"},
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+
+
+def layer_of(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_layers(path):
+    """Name the layers a file imports from, but for those under TYPE_CHECKING."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body.clear()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gferm."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module == "gferm":
+            yield from (alias.name for alias in node.names)
+
+
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    own = layer_of(path)
+    assert own in RANK, f"give {own} a place in LAYERS"
+    wrong = [name for name in imported_layers(path) if name != own and RANK[name] >= RANK[own]]
+    assert not wrong, f"{own} must not import {wrong}"
+
+
+def test_the_core_works_without_any_optional_dependency():
+    code = """
+import sys
+for name in ("pandas", "polars", "typer", "rich", "matplotlib", "cvxpy", "torch", "dask"):
+    sys.modules[name] = None  # importing it now fails
+import gferm
+X, y, s = gferm.datasets.load_crime(return_X_y=True)
+model = gferm.FairRegressor(gamma=0.1).fit(X[:200], y[:200], sensitive_features=s[:200])
+gferm.metrics.dgf(y[:200], model.predict(X[:200]), sensitive_features=s[:200])
+gferm.frontier(X[:200], y[:200], sensitive_features=s[:200])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_public_name_is_documented_and_exists():
+    for name in gferm.__all__:
+        assert getattr(gferm, name).__doc__, name
