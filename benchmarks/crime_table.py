@@ -49,12 +49,12 @@ def inner_errors(K: np.ndarray, y: np.ndarray, folds: list[np.ndarray]) -> np.nd
 
 def nested(kernel: str, crime: object, seed: int) -> np.ndarray:
     X, y, s = crime.data, crime.target, crime.sensitive_features
-    grid = [("linear", None)] if kernel == "linear" else [("rbf", g) for g in GAMMAS]
+    gammas = [None] if kernel == "linear" else GAMMAS
     figures = []
     for train, test in KFold(10, shuffle=True, random_state=seed).split(X):
         inner = [f for _, f in KFold(10, shuffle=True, random_state=seed + 1).split(train)]
         best = (np.inf, None, None)
-        for name, gamma in grid:
+        for gamma in gammas:
             K = linear_kernel(X[train]) if gamma is None else rbf_kernel(X[train], gamma=gamma)
             errors = inner_errors(K, y[train], inner)
             best = min(best, (errors.min(), ALPHAS[errors.argmin()], gamma), key=lambda b: b[0])

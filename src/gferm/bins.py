@@ -36,8 +36,7 @@ def uniform_edges(low: float, high: float, n_bins: int) -> tuple[float, ...]:
     that it opens.
     """
     start, end = Fraction(str(low)), Fraction(str(high))
-    inner = (float(start + k * (end - start) / n_bins) for k in range(1, n_bins))
-    return (low, *inner, high)
+    return tuple(float(start + k * (end - start) / n_bins) for k in range(n_bins + 1))
 
 
 class Bins(ABC):

@@ -18,7 +18,8 @@ from gferm.arrays import Array
 from gferm.blocks import row_blocks
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
-DENSE_ONLY = frozenset({"chi2", "additive_chi2", "precomputed"})
+NONNEGATIVE_ONLY = frozenset({"chi2", "additive_chi2"})
+DENSE_ONLY = NONNEGATIVE_ONLY | {"precomputed"}
 SYMMETRY_TOLERANCE = 1e-10
 KERNEL_BLOCK = 2**20  # doubles evaluated at once
 
@@ -42,6 +43,8 @@ class Kernel:
 
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """Evaluate the kernel between the rows of X and Y (X itself by default)."""
+        if self.metric in NONNEGATIVE_ONLY:  # scikit-learn's loop refuses joblib's read-only memory
+            X, Y = (None if Z is None else np.require(Z, requirements="W") for Z in (X, Y))
         if callable(self.metric):
             params = dict(self.params or {})
         else:

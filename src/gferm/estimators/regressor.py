@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from gferm.arrays import Array
 from gferm.bins import Bins, BinsLike
@@ -33,7 +33,13 @@ from gferm.estimators.training import (
     read_training_data,
 )
 from gferm.exceptions import InactiveConstraintWarning
-from gferm.kernels import DENSE_ONLY, Kernel, not_semidefinite_error, require_finite
+from gferm.kernels import (
+    DENSE_ONLY,
+    NONNEGATIVE_ONLY,
+    Kernel,
+    not_semidefinite_error,
+    require_finite,
+)
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, reduce_system
 from gferm.solver.factorization import is_positive_semidefinite
 from gferm.solver.forms import kernel_system, linear_system
@@ -255,6 +261,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             accept_sparse=self._accept_sparse,
             ensure_min_samples=1 if plain else 2,
         )
+        if self.kernel in NONNEGATIVE_ONLY:
+            check_non_negative(data.X, f"X: kernel={self.kernel!r} takes counts, use another one")
         if plain:
             return data, None, None
         columns = read_sensitive(sensitive_features, data, like=X)
@@ -285,12 +293,15 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel = self._kernel()
         if choice.form == "linear":
             system = linear_system(data.X, data.y, columns, **options)
+            require_finite(system.matrix, kernel)
         else:
             matrix = kernel.training_matrix(data.X.astype(np.float64, copy=False))
+            require_finite(matrix, kernel)
+            # Centring keeps a matrix semi-definite and may make it so (additive_chi2).
+            semidefinite = kernel.is_semidefinite or is_positive_semidefinite(matrix)
             system = kernel_system(matrix, data.y, columns, **options)
-        require_finite(system.matrix, kernel)
-        if not kernel.is_semidefinite and not is_positive_semidefinite(system.matrix):
-            raise not_semidefinite_error(kernel, self.fit_intercept)
+            if not semidefinite and not is_positive_semidefinite(system.matrix):
+                raise not_semidefinite_error(kernel, self.fit_intercept)
         strict = self.solver == "cholesky"
         return reduce_system(system, self.alpha, choice, strict=strict), choice
 
@@ -305,7 +316,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Set every fitted attribute; nothing before this does."""
         coefficients = self._from_solver(data, choice, solution.coefficients)
         for name in ("coef_", "dual_coef_", "X_fit_"):  # of an earlier fit with another kernel
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if self.kernel == "linear":
             self.coef_ = coefficients
         else:
@@ -319,8 +330,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = solution.objective
         # An interpolating model has the objective zero up to rounding: relative to that, any gap
         # would look large.
-        zero = np.finfo(float).eps * data.sum_of_squares + np.finfo(float).tiny
-        self.duality_gap_ = solution.duality_gap / max(solution.objective, zero)
+        rounding = np.finfo(float).eps * data.sum_of_squares + np.finfo(float).tiny
+        self.duality_gap_ = solution.duality_gap / max(solution.objective, float(rounding))
         self.solver_ = choice
 
     def _from_solver(self, data: TrainingData, choice: SolverChoice, coefficients: Array) -> Array:
@@ -376,7 +387,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._accept_sparse)
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel in ("chi2", "additive_chi2")
+        tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
         return tags
 
 

@@ -163,13 +163,14 @@ def _complain_about_outside(
 def _columns_that_are_not_numbers(X: Any) -> list[str]:
     if not hasattr(X, "columns"):
         return []
-    names = []
-    for name in X.columns:
-        values = np.asarray(X[name])
-        try:
-            if values.dtype.kind in "mM":  # a date would become nanoseconds
-                raise TypeError
-            values.astype(np.float64)
-        except (TypeError, ValueError):
-            names.append(str(name))
-    return names
+    return [str(name) for name in X.columns if not _are_numbers(np.asarray(X[name]))]
+
+
+def _are_numbers(values: npt.NDArray[Any]) -> bool:
+    if values.dtype.kind in "mM":  # a date would become its count of nanoseconds
+        return False
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True

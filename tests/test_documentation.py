@@ -1,0 +1,61 @@
+"""What the documentation shows runs as it stands."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib
+import pytest
+import sklearn
+
+import gferm
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(gferm.__path__, "gferm.")
+    if module.name != "gferm.__main__"
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert failed == 0
+
+
+def test_readme_code():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    assert len(blocks) >= 2
+    namespace: dict[str, object] = {}
+    with sklearn.config_context(enable_metadata_routing=False):  # the README switches it on
+        for block in blocks:
+            exec(block, namespace)
+    model = namespace["model"]
+    assert model.violation_ == pytest.approx(0.01)
+    assert model.duality_gap_ < 1e-12
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.stem)
+def test_examples(path, capsys):
+    try:
+        runpy.run_path(str(path))
+        assert plt.get_fignums()
+    finally:
+        plt.close("all")
+    assert capsys.readouterr().out
+
+
+def test_readme_pictures_exist():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+?)\)", readme)
+    assert links
+    for link in links:
+        assert link.startswith("http") or (ROOT / link).exists(), link
