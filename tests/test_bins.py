@@ -83,12 +83,19 @@ def test_every_way_to_give_the_same_bins_sorts_alike(case):
 
 
 @few
-@given(st.integers(-30, 30), st.integers(1, 40), st.integers(0, 3))
+@given(st.integers(-30, 30), st.integers(2, 40), st.integers(0, 3))
 def test_uniform_edges_are_the_nearest_decimals_and_open_their_bin(low, n_bins, digits):
     written = [(low + k) / 10**digits for k in range(n_bins + 1)]
     for bins in (Bins.uniform(written[0], written[-1], n_bins), resolved(n_bins, written)):
         assert list(bins.boundaries) == written
         assert bins.assign(written).tolist() == [*range(n_bins), n_bins - 1]
+
+
+@each([[3.0, 3.0], [-1e9, 0.5, 1e9]])
+def test_one_bin_holds_everybody_even_of_a_constant(values):
+    bins = resolved(1, values)
+    assert bins.labels == ("all",)
+    assert bins.assign([*values, -1e300, 1e300]).tolist() == [0] * (len(values) + 2)
 
 
 @few

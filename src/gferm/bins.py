@@ -55,6 +55,8 @@ class Bins(ABC):
     continuous: ClassVar[bool] = False
     #: True when the user named the bins, False when they were derived from data
     explicit: ClassVar[bool] = True
+    #: True when a label outside the bins was left out on purpose (classes), not by a slip (edges)
+    selective: ClassVar[bool] = False
 
     @staticmethod
     def uniform(lo: float, hi: float, n: int) -> EdgeBins:
@@ -153,6 +155,7 @@ class DerivedEdgeBins(EdgeBins):
 class CategoryBins(Bins):
     """One bin for each level."""
 
+    selective: ClassVar[bool] = True
     levels: tuple[Hashable, ...]
 
     def __post_init__(self) -> None:
@@ -199,6 +202,8 @@ class RangeBins(DeferredBins):
 
     def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
         _require_numbers(values, name, f"{self.n} uniform bins")
+        if self.n == 1:  # everybody: nothing to settle on the data
+            return DerivedEdgeBins((-np.inf, np.inf))
         lo, hi = float(np.min(values)), float(np.max(values))
         if not lo < hi:
             raise ValueError(

@@ -135,7 +135,7 @@ def _require_every_row_in_a_bin(
 ) -> None:
     bins = scheme.label_bins
     # Leaving classes out of y_bins is a choice (equal opportunity); leaving the edges is a slip.
-    if hasattr(bins, "boundaries"):
+    if not bins.selective:
         _complain_about_outside(y, cells.label_codes < 0, "y", "y_bins")
     if bins.explicit and (cells.label_counts == 0).any():
         empty = [bins.labels[k] for k in np.flatnonzero(cells.label_counts == 0)]

@@ -38,14 +38,18 @@ class CellValues:
     @property
     def values(self) -> Array:
         """The table of the only partition, shape (K, Q)."""
-        (table,) = self.tables
-        return table
+        return self.tables[self._only()]
 
     @property
     def counts(self) -> npt.NDArray[np.intp]:
         """Rows in each cell of the only partition, shape (K, Q)."""
-        (partition,) = self.cells.partitions
-        return partition.counts
+        return self.cells.partitions[self._only()].counts
+
+    def _only(self) -> int:
+        if len(self.tables) > 1:
+            names = [partition.name for partition in self.cells.partitions]
+            raise ValueError(f"There is one table for each of {names}; use tables or to_frame().")
+        return 0
 
     def to_frame(self) -> Any:
         """Give a tidy pandas DataFrame: attribute, label_bin, group, value, count."""

@@ -43,8 +43,15 @@ def sort_into_cells(
             "s_bins='continuous' has no groups, so there are no cells; use sensitive_correlation, "
             "or give s_bins a number."
         )
+    if cells.scores:
+        warnings.warn(
+            f"{[score.name for score in cells.scores]} are taken as continuous and belong to no "
+            "cell, so this measure does not judge them; use sensitive_correlation for these.",
+            OutsideBinsWarning,
+            stacklevel=3,
+        )
     outside = int(sum((p.codes < 0).sum() for p in cells.partitions))
-    if hasattr(scheme.label_bins, "boundaries"):  # a class left out of categories is a choice
+    if not scheme.label_bins.selective:
         outside += int((cells.label_codes < 0).sum())
     if outside:
         warnings.warn(
