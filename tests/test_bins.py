@@ -91,7 +91,7 @@ def test_uniform_edges_are_the_nearest_decimals_and_open_their_bin(low, n_bins, 
         assert bins.assign(written).tolist() == [*range(n_bins), n_bins - 1]
 
 
-@each([[3.0, 3.0], [-1e9, 0.5, 1e9]])
+@pytest.mark.parametrize("values", [[3.0, 3.0], [-1e9, 0.5, 1e9]])
 def test_one_bin_holds_everybody_even_of_a_constant(values):
     bins = resolved(1, values)
     assert bins.labels == ("all",)

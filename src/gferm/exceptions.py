@@ -11,5 +11,9 @@ class InactiveConstraintWarning(UserWarning):
     """The plain model meets the constraint already, so fairness changed nothing."""
 
 
+class ConstantModelWarning(UserWarning):
+    """The constraint leaves nothing but the same prediction for everybody."""
+
+
 class OutsideBinsWarning(UserWarning):
     """Some values lie in no bin and are left out of a fairness figure."""

@@ -54,15 +54,19 @@ class Kernel:
         matrix = pairwise_kernels(X, Y, metric=self.metric, filter_params=True, **params)
         return np.asarray(matrix, dtype=np.float64)
 
+    def precision(self, X: Any) -> float:
+        """Relative precision of the matrix: its own if it is given, else that of float64."""
+        return float(np.finfo(X.dtype if self.metric == "precomputed" else np.float64).eps)
+
     def training_matrix(self, X: Any) -> Array:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""
         if self.metric == "precomputed":
             _check_square(X)
             matrix = np.array(X, dtype=np.float64, order="C")
-            _check_symmetric(matrix)
+            _check_symmetric(matrix, self.precision(X))
         elif callable(self.metric):
             matrix = np.ascontiguousarray(self(X))
-            _check_symmetric(matrix)
+            _check_symmetric(matrix, self.precision(X))
         else:  # block by block, so that temporaries stay small beside the n×n result
             n = X.shape[0]
             matrix = np.empty((n, n))
@@ -115,11 +119,11 @@ def _check_square(matrix: Any) -> None:
         )
 
 
-def _check_symmetric(matrix: Array) -> None:
+def _check_symmetric(matrix: Array, precision: float) -> None:
     size = float(np.abs(matrix).max(initial=0.0))
     for rows in row_blocks(len(matrix), len(matrix)):
         difference = float(np.abs(matrix[rows] - matrix[:, rows].T).max(initial=0.0))
-        if difference > SYMMETRY_TOLERANCE * size:
+        if difference > max(SYMMETRY_TOLERANCE, 100 * precision) * size:
             raise ValueError(
                 f"The kernel matrix is not symmetric: entries differ by up to {difference:.3g} "
                 "across the diagonal. Check the kernel, or pass (K + K.T) / 2."

@@ -95,7 +95,10 @@ def _as_array(values: Any) -> npt.NDArray[Any]:
 def _clean(values: Any, name: str) -> npt.NDArray[Any]:
     array = _as_array(values)
     if array.ndim != 1:
-        raise ValueError(f"sensitive_features ({name}) must be one-dimensional.")
+        raise ValueError(
+            f"sensitive_features ({name}) must be one-dimensional, got {values!r:.60}; pass the "
+            "values of the attribute, one for each row, not its name."
+        )
     if array.dtype.kind == "O":
         missing = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=array.size)
         if not missing.any():

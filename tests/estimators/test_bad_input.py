@@ -1,5 +1,7 @@
 """What a user may do wrong: the error names the argument and the remedy, and changes nothing."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from gferm import Bins, FairRegressor
-from gferm.exceptions import UnreachableEpsilonError
+from gferm.exceptions import ConstantModelWarning, UnreachableEpsilonError
 
 FIT = ("X", "y", "sensitive_features", "sample_weight")
 N = 70
@@ -203,3 +205,34 @@ def test_a_cholesky_that_breaks_down_says_so_and_the_spectrum_takes_over(epsilon
     np.testing.assert_allclose(model.predict(twice), expected.predict(twice), rtol=1e-9)
     with pytest.raises(ValueError, match=r"alpha=1e-18.*solver='spectrum' or a larger alpha"):
         FairRegressor(**options, solver="cholesky").fit(**data)
+
+
+def test_a_constraint_that_leaves_only_the_constant_says_so(problem):
+    model = FairRegressor(kernel="linear", y_bins=4)
+    with pytest.warns(ConstantModelWarning, match="use up every degree of freedom.*richer kernel"):
+        model.fit(problem.X[:, :2], problem.y, sensitive_features=problem.s)
+    np.testing.assert_allclose(model.predict(problem.X_new[:, :2]), problem.y.mean(), atol=1e-9)
+
+
+def test_the_smallest_reachable_epsilon_is_the_same_however_it_is_asked(problem):
+    smallest = []
+    for epsilon in (0.0, 1e-3):
+        model = FairRegressor(kernel="linear", y_bins=4, match="residual", epsilon=epsilon)
+        with pytest.raises(UnreachableEpsilonError) as error:
+            model.fit(problem.X[:, :2], problem.y, sensitive_features=problem.s)
+        smallest.append(float(re.search(r"smallest that can is ([\d.]+\d)", str(error.value))[1]))
+    assert smallest[0] == pytest.approx(smallest[1], rel=1e-5)
+    model.set_params(epsilon=1.001 * smallest[0])
+    model.fit(problem.X[:, :2], problem.y, sensitive_features=problem.s)
+    assert model.violation_ == pytest.approx(model.epsilon)
+
+
+@pytest.mark.parametrize("seed", range(6, 12))
+def test_rank_deficient_residual_problems_end_in_a_model_or_in_the_smallest_epsilon(seed):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((30, 1)))
+    s = rng.integers(0, 5, 30)
+    y = np.round(rng.standard_normal(30) + s)
+    model = FairRegressor(kernel="poly", alpha=0.01, match="residual", epsilon=0.02, y_bins=3)
+    with pytest.raises(UnreachableEpsilonError, match="the smallest that can is"):
+        model.fit(X, y, sensitive_features=s)

@@ -226,3 +226,15 @@ def test_data_frames_keep_their_names_and_give_the_model_of_arrays(kernel, frame
     assert_same(framed.predict(X_new), array.predict(problem.X_new), rtol=1e-12)
     with pytest.raises(ValueError, match="names should match"):
         framed.predict(X_new[names[::-1]])
+
+
+def test_a_precomputed_kernel_is_judged_by_its_own_precision(problem):
+    X = problem.X.astype(np.float32)
+    rounded = X @ X.T  # of rank five: the other eigenvalues are float32 noise around zero
+    assert np.linalg.eigvalsh(rounded.astype(np.float64))[0] < -1e-7
+    model = FairRegressor(kernel="precomputed", epsilon=None, fit_intercept=False)
+    expected = KernelRidge(kernel="linear").fit(problem.X, problem.y).predict(problem.X)
+    actual = model.fit(rounded, problem.y).predict(rounded)
+    np.testing.assert_allclose(actual, expected, atol=1e-4)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        model.fit(rounded.astype(np.float64), problem.y)

@@ -73,5 +73,5 @@ def test_semidefiniteness_is_judged_beyond_rounding_and_costs_nothing(smallest, 
     A = (U * values) @ U.T
     A = np.ascontiguousarray((A + A.T) / 2)
     kept = A.copy()
-    assert is_positive_semidefinite(A) is expected
+    assert is_positive_semidefinite(A, np.finfo(float).eps) is expected
     np.testing.assert_array_equal(A, kept)

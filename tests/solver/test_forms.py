@@ -13,7 +13,7 @@ from tests.problems import make_problem
 
 @pytest.fixture
 def problem():
-    return make_problem(n=90)
+    return make_problem(n=90, d=12)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

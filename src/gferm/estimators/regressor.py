@@ -32,7 +32,7 @@ from gferm.estimators.training import (
     read_sensitive,
     read_training_data,
 )
-from gferm.exceptions import InactiveConstraintWarning
+from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.kernels import (
     DENSE_ONLY,
     NONNEGATIVE_ONLY,
@@ -250,7 +250,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
     ) -> tuple[TrainingData, Cells | None, Contrasts | None]:
         # Kernel values need float64 rows; a linear pass converts block by block instead.
-        dtype = (np.float64, np.float32) if self.kernel == "linear" else np.float64
+        as_given = self.kernel in ("linear", "precomputed")
+        dtype = (np.float64, np.float32) if as_given else np.float64
         plain = self.epsilon is None and sensitive_features is None
         data = read_training_data(
             self,
@@ -295,12 +296,13 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             system = linear_system(data.X, data.y, columns, **options)
             require_finite(system.matrix, kernel)
         else:
-            matrix = kernel.training_matrix(data.X.astype(np.float64, copy=False))
+            X = data.X if self.kernel == "precomputed" else data.X.astype(np.float64, copy=False)
+            matrix, precision = kernel.training_matrix(X), kernel.precision(X)
             require_finite(matrix, kernel)
             # Centring keeps a matrix semi-definite and may make it so (additive_chi2).
-            semidefinite = kernel.is_semidefinite or is_positive_semidefinite(matrix)
+            semidefinite = kernel.is_semidefinite or is_positive_semidefinite(matrix, precision)
             system = kernel_system(matrix, data.y, columns, **options)
-            if not semidefinite and not is_positive_semidefinite(system.matrix):
+            if not semidefinite and not is_positive_semidefinite(system.matrix, precision):
                 raise not_semidefinite_error(kernel, self.fit_intercept)
         strict = self.solver == "cholesky"
         return reduce_system(system, self.alpha, choice, strict=strict), choice
@@ -369,6 +371,14 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{solution.violation:.4g}: the constraint is not active and this is the plain "
                 "model. Use a smaller epsilon to trade accuracy for fairness.",
                 InactiveConstraintWarning,
+                stacklevel=3,
+            )
+        if solution.active and reduction.is_constant(solution.multipliers):
+            warnings.warn(
+                f"epsilon={self.epsilon:g} leaves only the constant model: its "
+                f"{solution.multipliers.size} contrasts use up every degree of freedom. Use a "
+                "larger epsilon, fewer y_bins or s_bins, more features or a richer kernel.",
+                ConstantModelWarning,
                 stacklevel=3,
             )
         if self.duality_gap_ > self.tol:

@@ -33,6 +33,9 @@ class Factorization(Protocol):
     def apply(self, x: Array) -> Array:
         """Multiply A x, for several columns."""
 
+    def shrink(self, x: Array) -> Array:
+        """Multiply A (A + alpha I)⁻¹ x, or give x itself: xᵀA (A + alpha I)⁻¹x ≤ xᵀx."""
+
 
 class Cholesky:
     """A + alpha I = L Lᵀ, in the memory of A.
@@ -63,6 +66,10 @@ class Cholesky:
         product = blas.dsymm(1.0, self._packed, x, lower=0)
         correction = self._diagonal - self._packed.diagonal()
         return np.asarray(product + correction[:, None] * x)
+
+    def shrink(self, x: Array) -> Array:
+        """Give the bound, which costs nothing and is tight enough for alpha > 0."""
+        return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +109,18 @@ class Diagonal:
         """Multiply A x."""
         return self.values[:, None] * x
 
+    def shrink(self, x: Array) -> Array:
+        """Multiply A (A + alpha I)⁻¹ x."""
+        return self.apply(self.solve(x))
 
-def is_positive_semidefinite(matrix: Array) -> bool:
-    """Say whether no eigenvalue is negative beyond rounding; ``matrix`` is left as it was."""
+
+def is_positive_semidefinite(matrix: Array, precision: float) -> bool:
+    """Say whether no eigenvalue is negative beyond rounding; ``matrix`` is left as it was.
+
+    ``precision`` is that of the numbers from which the matrix was made.
+    """
     size = float(np.abs(matrix.diagonal()).sum())
-    rounding = 16 * np.finfo(float).eps * max(size, float(np.abs(matrix).max(initial=0.0)))
+    rounding = 16 * precision * max(size, float(np.abs(matrix).max(initial=0.0)))
     diagonal = matrix.diagonal().copy()
     try:
         packed = Cholesky(matrix, rounding)._packed

@@ -26,6 +26,7 @@ from gferm.solver.path import trace_path
 from gferm.solver.system import Reduction
 
 REFINEMENTS = 3
+ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the largest contrast
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,22 +65,31 @@ def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | 
     bound = epsilon * contrasts.scale
     if contrasts.norm.value(reduction.contrasts - contrasts.offset) <= bound:
         return certify(reduction, contrasts, epsilon, np.zeros(reduction.contrasts.size))
+    start = reduction.contrasts - contrasts.offset
+    tolerance = epsilon + ACCEPTED_EXCESS * max(float(np.abs(start).max()), epsilon)
     if epsilon == 0:
-        multipliers = meet_exactly(reduction, contrasts)
-    else:
-        start = reduction.contrasts - contrasts.offset
-        path = trace_path(reduction.gram, start, contrasts.norm, stop=bound)
-        multipliers = path.multipliers[-1]
-    solution = certify(reduction, contrasts, epsilon, multipliers)
-    size = float(np.abs(reduction.contrasts - contrasts.offset).max(initial=0.0))
-    if solution.violation > epsilon + 1e-6 * max(size, epsilon):
-        raise UnreachableEpsilonError(
-            f"epsilon={epsilon:g} cannot be met: the constraint stops at {solution.violation:.6g}. "
-            "The model has fewer degrees of freedom than the constraint has contrasts "
-            f"({reduction.contrasts.size}); use a larger epsilon, fewer y_bins or s_bins, or a "
-            "richer kernel."
-        )
+        solution = certify(reduction, contrasts, epsilon, meet_exactly(reduction, contrasts))
+        if solution.violation <= tolerance:
+            return solution
+    path = trace_path(reduction.gram, start, contrasts.norm, stop=bound)
+    solution = certify(reduction, contrasts, epsilon, path.multipliers[-1])
+    if solution.violation > tolerance:
+        raise UnreachableEpsilonError(_explain(epsilon, solution.violation, contrasts))
     return solution
+
+
+def _explain(epsilon: float, smallest: float, contrasts: Contrasts) -> str:
+    reached = f"epsilon={epsilon:g} cannot be met; the smallest that can is {smallest:.6g}"
+    if contrasts.offset.any():
+        return (
+            f"{reached}. Matching residuals asks for {contrasts.n_contrasts} contrasts and the "
+            "model has fewer degrees of freedom: use a larger epsilon, fewer y_bins or s_bins, or "
+            "a richer kernel."
+        )
+    return (
+        f"{reached} in floating point: the problem is badly conditioned. Use a larger alpha, or "
+        "solver='spectrum'."
+    )
 
 
 def meet_exactly(reduction: Reduction, contrasts: Contrasts) -> Array:

@@ -60,9 +60,9 @@ class KernelGeometry:
     def forms(
         self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
     ) -> Forms:
-        """Give ‖t − A x‖², xᵀA x and ‖ρ‖² ≥ ρᵀA (A + alpha I)⁻¹ρ."""
+        """Give ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
         errors = target - applied
-        return Forms(errors.T @ errors, x.T @ applied, rho.T @ rho)
+        return Forms(errors.T @ errors, x.T @ applied, rho.T @ factorization.shrink(rho))
 
 
 @dataclass(frozen=True)
@@ -184,12 +184,11 @@ class Reduction:
         if system.null is not None:
             x -= np.outer(system.null, system.null @ x)
         applied = factorization.apply(x)
+        residuals = sources - applied - alpha * x
         targets = np.zeros_like(sources)
         targets[:, 0] = system.target
-        residuals = sources - applied - alpha * x
-        gram = system.probe.T @ x[:, 1:]
         return cls(
-            gram=(gram + gram.T) / 2,
+            gram=_without_noise(system.probe.T @ x[:, 1:]),
             contrasts=system.probe.T @ x[:, 0],
             plain=x[:, 0],
             correction=x[:, 1:],
@@ -224,9 +223,28 @@ class Reduction:
         """Give Σ w (y − f)² + alpha ‖w‖²."""
         return self.risk(multipliers) + self.alpha * _evaluate(self.forms.penalty, multipliers)
 
+    def is_constant(self, multipliers: Array) -> bool:
+        """Say whether ‖w‖² has vanished beside that of the plain model."""
+        plain = _evaluate(self.forms.penalty, np.zeros_like(multipliers))
+        return bool(_evaluate(self.forms.penalty, multipliers) <= 1e-12 * plain)
+
     def price_of_residual(self, multipliers: Array) -> Array:
         """Bound what the rounding of the linear solve adds to the objective."""
         return np.maximum(_evaluate(self.forms.residual, multipliers), 0.0)
+
+
+def _without_noise(gram: Array) -> Array:
+    """Make G symmetric, and drop eigenvalues that its own asymmetry shows to be rounding."""
+    symmetric = (gram + gram.T) / 2
+    if gram.size == 0:
+        return symmetric
+    values, vectors = np.linalg.eigh(symmetric)
+    rounding = len(gram) * np.finfo(float).eps * values[-1]
+    noise = values <= max(rounding, 4 * float(np.abs(gram - gram.T).max()))
+    if not noise.any():
+        return symmetric
+    values[noise] = 0.0
+    return np.asarray((vectors * values) @ vectors.T)
 
 
 def _evaluate(form: Array, multipliers: Array) -> Array:
