@@ -62,8 +62,10 @@ def _seconds(function: Callable[[], Any]) -> float:
 
 
 def peak_bytes(code: str) -> int:
-    """Peak resident memory of a fresh interpreter that runs ``code``."""
-    script = f"{code}\nimport resource\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    """Peak resident memory of a fresh interpreter that runs ``code`` (Linux)."""
+    # not ru_maxrss: a child inherits that from the process that started it
+    script = f"{code}\nprint(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
+    script = f"import re\n{script}"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ
     )
@@ -93,10 +95,10 @@ def publish(name: str, rows: list[Row], **details: Any) -> bool:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "python": platform.python_version(),
         "versions": {m.__name__: m.__version__ for m in (gferm, numpy, scipy, sklearn)},
-        "rows": [asdict(row) | {"kept": row.kept} for row in rows],
+        "rows": [asdict(row) | {"kept": bool(row.kept)} for row in rows],
         **details,
     }
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(record, indent=2, ensure_ascii=False, default=float) + "\n"
     (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
     return all(row.kept for row in rows)

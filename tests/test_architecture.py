@@ -13,7 +13,7 @@ SOURCE = Path(gferm.__file__).parent
 
 # A module may import from earlier lines only, or from its own package.
 LAYERS = [
-    {"arrays", "blocks", "exceptions"},
+    {"arrays", "blocks", "exceptions", "threads"},
     {"bins", "pair_norm", "sensitive"},
     {"cells", "datasets", "kernels", "losses"},
     {"contrasts", "metrics"},

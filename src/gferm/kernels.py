@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.threads import for_each_block
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 NONNEGATIVE_ONLY = frozenset({"chi2", "additive_chi2"})
 DENSE_ONLY = NONNEGATIVE_ONLY | {"precomputed"}
 SYMMETRY_TOLERANCE = 1e-10
+Product = Callable[[Array, Array, Array], None]
 KERNEL_BLOCK = 2**20  # doubles evaluated at once
 
 
@@ -58,6 +61,21 @@ class Kernel:
         """Relative precision of the matrix: its own if it is given, else that of float64."""
         return float(np.finfo(X.dtype if self.metric == "precomputed" else np.float64).eps)
 
+    def fill(self, out: Array, X: Any, Y: Any, product: Product | None = None) -> None:
+        """Evaluate the kernel between the rows of X and Y into ``out``, on all cores.
+
+        ``product`` says whose BLAS multiplies: NumPy's, or that of what follows (threads.py).
+        """
+        if self.metric == "rbf" and isinstance(X, np.ndarray) and isinstance(Y, np.ndarray):
+            gamma = 1.0 / Y.shape[1] if self.gamma is None else self.gamma
+            _fill_gaussian(out, X, Y, gamma, product or product_by_numpy)
+            return
+
+        def evaluate(rows: slice) -> None:
+            out[rows] = self(X[rows], Y)
+
+        for_each_block(evaluate, row_blocks(len(out), out.shape[1], KERNEL_BLOCK))
+
     def training_matrix(self, X: Any) -> Array:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""
         if self.metric == "precomputed":
@@ -67,12 +85,45 @@ class Kernel:
         elif callable(self.metric):
             matrix = np.ascontiguousarray(self(X))
             _check_symmetric(matrix, self.precision(X))
-        else:  # block by block, so that temporaries stay small beside the n×n result
-            n = X.shape[0]
-            matrix = np.empty((n, n))
-            for rows in row_blocks(n, n, KERNEL_BLOCK):
-                matrix[rows] = self(X[rows], X)
+        else:
+            matrix = np.empty((X.shape[0], X.shape[0]))
+            self.fill(matrix, X, X, product=product_by_scipy)
         return matrix
+
+
+def product_by_numpy(left: Array, right: Array, out: Array) -> None:
+    """Write left·rightᵀ into ``out``."""
+    np.matmul(left, right.T, out=out)
+
+
+def product_by_scipy(left: Array, right: Array, out: Array) -> None:
+    """Write left·rightᵀ into ``out``, which in Fortran's order is its transpose, right·leftᵀ."""
+    blas.dgemm(1.0, right.T, left.T, trans_a=1, c=out.T, overwrite_c=1)
+
+
+def _fill_gaussian(out: Array, X: Array, Y: Array, gamma: float, product: Product) -> None:
+    """Fold −γ‖x − y‖² into one matrix product, [√2γ x, −γ‖x‖², 1]·[√2γ y, 1, −γ‖y‖²].
+
+    It is taken in blocks of ``out``, which are still in cache when exp reads them. The rows are
+    moved to the mean of Y first, which changes no distance and keeps digits.
+    """
+    center, root = Y.mean(axis=0), np.sqrt(2.0 * gamma)
+
+    def extend(rows: Array) -> tuple[Array, Array]:
+        extended = np.empty((len(rows), rows.shape[1] + 2))
+        scaled = np.subtract(rows, center, out=extended[:, :-2])
+        scaled *= root
+        return extended, -0.5 * np.einsum("ij,ij->i", scaled, scaled)
+
+    left, left_norms = extend(X)
+    left[:, -2], left[:, -1] = left_norms, 1.0
+    right, right_norms = extend(Y)
+    right[:, -2], right[:, -1] = 1.0, right_norms
+    for rows in row_blocks(len(out), out.shape[1]):
+        block = out[rows]
+        product(left[rows], right, block)
+        np.minimum(block, 0.0, out=block)
+        np.exp(block, out=block)
 
 
 def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:

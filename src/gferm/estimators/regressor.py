@@ -45,8 +45,9 @@ from gferm.solver.factorization import is_positive_semidefinite
 from gferm.solver.forms import kernel_system, linear_system
 from gferm.solver.projection import Solution, project
 from gferm.solver.system import Reduction
+from gferm.threads import one_blas_at_a_time
 
-PREDICT_BLOCK = 2**24  # doubles of the kernel between test and training rows held at once
+PREDICT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
 
 class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -291,12 +292,13 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         columns = no_contrasts(n_samples) if contrasts is None else contrasts.columns
         options: dict[str, Any] = {"weight": data.weight, "fit_intercept": self.fit_intercept}
-        kernel = self._kernel()
+        kernel, strict = self._kernel(), self.solver == "cholesky"
         if choice.form == "linear":
             system = linear_system(data.X, data.y, columns, **options)
             require_finite(system.matrix, kernel)
-        else:
-            X = data.X if self.kernel == "precomputed" else data.X.astype(np.float64, copy=False)
+            return reduce_system(system, self.alpha, choice, strict=strict), choice
+        X = data.X if self.kernel == "precomputed" else data.X.astype(np.float64, copy=False)
+        with one_blas_at_a_time():
             matrix, precision = kernel.training_matrix(X), kernel.precision(X)
             require_finite(matrix, kernel)
             # Centring keeps a matrix semi-definite and may make it so (additive_chi2).
@@ -304,8 +306,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             system = kernel_system(matrix, data.y, columns, **options)
             if not semidefinite and not is_positive_semidefinite(system.matrix, precision):
                 raise not_semidefinite_error(kernel, self.fit_intercept)
-        strict = self.solver == "cholesky"
-        return reduce_system(system, self.alpha, choice, strict=strict), choice
+            return reduce_system(system, self.alpha, choice, strict=strict), choice
 
     def _accept(
         self,
@@ -349,11 +350,14 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse=self._accept_sparse, reset=False)
         if self.kernel == "linear":
             return np.asarray(X @ coefficients.T).T + intercepts[:, None]
-        kernel = self._kernel()
-        n_samples, n_fit = X.shape[0], coefficients.shape[1]
-        predictions = np.empty((len(coefficients), n_samples))
-        for rows in row_blocks(n_samples, n_fit, PREDICT_BLOCK):
-            predictions[:, rows] = coefficients @ kernel(X[rows], self.X_fit_).T
+        kernel, n_fit = self._kernel(), coefficients.shape[1]
+        predictions = np.empty((len(coefficients), X.shape[0]))
+        blocks = row_blocks(X.shape[0], n_fit, PREDICT_BLOCK)
+        values = np.empty((blocks[0].stop, n_fit))
+        for rows in blocks:
+            block = values[: rows.stop - rows.start]
+            kernel.fill(block, X[rows], self.X_fit_)
+            predictions[:, rows] = coefficients @ block.T
         return predictions + intercepts[:, None]
 
     @property
