@@ -16,6 +16,8 @@ from gferm.metrics import CellValues, cell_rates
 # Okabe and Ito's colours, told apart by colour-blind readers; the first two overlap well
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 
+MOST_COUNTS = 3  # more groups' counts do not fit under a bin
+
 
 class CellRatesDisplay:
     """Share of each group predicted into the right label bin, bin by bin.
@@ -49,7 +51,7 @@ class CellRatesDisplay:
         )
 
     def plot(self, ax: Any = None, *, group_names: Any = None, counts: bool = True) -> Any:
-        """Draw overlapping bars, one colour a group, with the rows of each cell above the axis.
+        """Draw overlapping bars, one colour a group, with the rows of each cell below.
 
         Parameters
         ----------
@@ -57,7 +59,8 @@ class CellRatesDisplay:
         group_names : sequence of str, default=None
             Names for the legend instead of the groups' own.
         counts : bool, default=True
-            Whether to write the number of rows under each bin; small cells are noise.
+            Whether to write the rows of each group under each bin (of the smallest group, if
+            there are many); small cells are noise.
         """
         ax = _axes(ax)
         bins, table = self.rates.cells.label_bins, self.rates.values
@@ -78,13 +81,21 @@ class CellRatesDisplay:
                 label=group,
             )
         labels = list(bins.labels)
-        if counts:
+        note = ""
+        if counts and len(groups) <= MOST_COUNTS:
             labels = [
                 f"{label}\n{' | '.join(map(str, row))}"
                 for label, row in zip(labels, self.rates.counts, strict=True)
             ]
+            note = "  (rows in each group)"
+        elif counts:
+            labels = [
+                f"{label}\n{row.sum()}, least {row.min()}"
+                for label, row in zip(labels, self.rates.counts, strict=True)
+            ]
+            note = "  (rows, and those of the smallest group)"
         ax.set_xticks(x, labels, fontsize="x-small")
-        ax.set_xlabel("label bin k" + ("  (rows in each group)" if counts else ""))
+        ax.set_xlabel(f"label bin k{note}")
         ax.set_ylabel(r"$\hat P^{k,q}$: share predicted into its own bin")
         ax.set_ylim(0, 1)
         ax.legend(frameon=False)
