@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm import FairRegressor, frontier
-from gferm.exceptions import UnreachableEpsilonError
+from gferm.exceptions import InactiveConstraintWarning, UnreachableEpsilonError
 from tests.problems import make_problem
 
 SETTINGS = {
@@ -50,7 +50,7 @@ def test_predicting_with_many_epsilons_equals_one_model_each(name):
     problem, params = pose(name)
     path = frontier(problem.X, problem.y, sensitive_features=problem.s, **params)
     new = problem.X[:20] + 0.1
-    epsilons = np.array([0.0, 0.3, 0.7, 1.5]) * path.epsilons[0]
+    epsilons = np.array([0.0, 0.3, 0.7]) * path.epsilons[0]
     expected = [path.at(epsilon).predict(new) for epsilon in epsilons]
     np.testing.assert_allclose(path.predict(new, epsilons), expected, atol=1e-9)
     assert path.predict(new).shape == (len(path), 20)
@@ -73,7 +73,8 @@ def test_the_ends_are_the_plain_and_the_fair_model():
     problem, params = pose("four groups")
     path = frontier(problem.X, problem.y, sensitive_features=problem.s, **params)
     plain = FairRegressor(**params, epsilon=None).fit(problem.X, problem.y)
-    above = path.at(2 * path.epsilons[0])
+    with pytest.warns(InactiveConstraintWarning):
+        above = path.at(2 * path.epsilons[0])
     np.testing.assert_allclose(above.predict(problem.X), plain.predict(problem.X), atol=1e-10)
     assert not above.active_
     assert np.abs(path.gaps[-1]).max() < 1e-9
@@ -97,8 +98,12 @@ def test_what_cannot_be_is_an_error_with_a_remedy():
     data = {"sensitive_features": problem.s}
     with pytest.raises(ValueError, match="leave the argument out"):
         frontier(problem.X, problem.y, **data, epsilon=0.1)
-    with pytest.raises(ValueError, match="epsilon must be 0 or larger"):
-        frontier(problem.X, problem.y, **data, **params).at(-0.1)
+    path = frontier(problem.X, problem.y, **data, **params)
+    for wrong in (-0.1, np.nan, None, "0.1"):
+        with pytest.raises(ValueError, match="epsilon must be a number of 0 or larger"):
+            path.at(wrong)
+    with pytest.raises(ValueError, match="epsilon must be a number of 0 or larger"):
+        path.predict(problem.X, [])
     with pytest.raises(ValueError, match="sensitive_features is missing"):
         frontier(problem.X, problem.y, sensitive_features=None, **params)
     stiff = frontier(
@@ -107,3 +112,15 @@ def test_what_cannot_be_is_an_error_with_a_remedy():
     assert stiff.epsilons[-1] > 0
     with pytest.raises(UnreachableEpsilonError, match="ends at"):
         stiff.at(0.0)
+
+
+def test_a_frontier_refuses_what_a_fit_refuses():
+    problem = make_problem(n=60, d=3, n_groups=3)
+    params = {"kernel": "poly", "y_bins": 3}
+    data = {"sensitive_features": problem.s}
+    X = 100 * problem.X  # beside the entries of this kernel alpha = 1 is next to nothing
+    path = frontier(X, problem.y, **data, **params)
+    with pytest.raises(UnreachableEpsilonError, match="badly conditioned"):
+        path.at(path.epsilons[-1])
+    with pytest.raises(UnreachableEpsilonError, match="badly conditioned"):
+        FairRegressor(**params).fit(X, problem.y, **data)

@@ -162,11 +162,11 @@ def test_another_number_of_rows_is_an_error(case, n_samples):
 )
 def test_rows_of_another_pandas_index_are_not_trusted(features):
     rows = pd.DataFrame({"x": NUMBERS})
-    read_sensitive_features(features, 4, like=rows)
-    read_sensitive_features(features, 4, like=rows.to_numpy())
+    read_sensitive_features(features, 4, like=[rows])
+    read_sensitive_features(features, 4, like=[rows.to_numpy()])
     for other in (rows[::-1], rows["x"][::-1], rows.set_index("x")):
         with pytest.raises(ValueError, match=r"different indexes.*loc\[X.index\].*reset_index"):
-            read_sensitive_features(features, 4, like=other)
+            read_sensitive_features(features, 4, like=[other])
     read_sensitive_features(pl.Series(WORDS), 4, like=rows[::-1])  # no index, nothing to compare
 
 

@@ -9,4 +9,3 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.intp]
-Mask: TypeAlias = npt.NDArray[np.bool_]

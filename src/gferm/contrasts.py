@@ -111,6 +111,11 @@ class Contrasts:
             start += size
 
 
+def no_contrasts(n_samples: int) -> sparse.csr_array:
+    """C with no column: the plain problem."""
+    return sparse.csr_array((n_samples, 0))
+
+
 def build_contrasts(
     cells: Cells,
     y: Array,

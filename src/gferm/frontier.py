@@ -21,7 +21,7 @@ from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.solver.choice import SolverChoice
 from gferm.solver.path import trace_path
-from gferm.solver.projection import certify, meet_exactly
+from gferm.solver.projection import certify, is_met, meet_exactly, require_met
 from gferm.solver.system import Reduction
 
 
@@ -66,10 +66,10 @@ def frontier(
     reduction, choice = model._reduce(data, contrasts)
     start = reduction.contrasts - contrasts.offset
     path = trace_path(reduction.gram, start, contrasts.norm)
-    multipliers = path.multipliers
-    epsilons = path.totals / contrasts.scale
-    if path.totals[-1] <= 1e-12 * path.totals[0]:  # the walk ended at full fairness: make it exact
-        multipliers[-1], epsilons[-1] = meet_exactly(reduction, contrasts), 0.0
+    multipliers, epsilons = path.multipliers, path.totals / contrasts.scale
+    fairest = meet_exactly(reduction, contrasts)  # the walk ends near it, this is it
+    if is_met(certify(reduction, contrasts, 0.0, fairest), 0.0, epsilons[0]):
+        multipliers[-1], epsilons[-1] = fairest, 0.0
     return Frontier(epsilons, multipliers, model, data, cells, contrasts, reduction, choice)
 
 
@@ -130,7 +130,8 @@ class Frontier:
     def at(self, epsilon: float) -> FairRegressor:
         """Give the fitted model for one epsilon; nothing is refitted.
 
-        An epsilon above the gap of the plain model gives the plain model, with ``active_`` False.
+        An epsilon above the gap of the plain model gives the plain model, with ``active_`` False
+        and an InactiveConstraintWarning.
         """
         return self._model(epsilon, self._solve(np.array([epsilon]))[0])
 
@@ -147,16 +148,18 @@ class Frontier:
         -------
         array of shape (n_models, n_samples)
         """
-        epsilons = self.epsilons if epsilons is None else np.atleast_1d(epsilons).astype(float)
-        x = self.reduction.coefficients(self._solve(epsilons))
+        asked = self.epsilons if epsilons is None else np.atleast_1d(epsilons)
+        x = self.reduction.coefficients(self._solve(asked))
         coefficients = self.model._from_solver(self.data, self.choice, self.reduction.restore(x))
-        fitted = self._model(float(epsilons[0]), self._solve(epsilons[:1])[0])
-        return fitted._predict_all(X, coefficients, self.reduction.intercepts(x))
+        return self.model._predict_all(
+            X, coefficients, self.reduction.intercepts(x), self.data.X_all
+        )
 
     def _solve(self, epsilons: Array) -> Array:
         """Interpolate the multipliers."""
-        if np.isnan(epsilons).any() or (epsilons < 0).any():
-            raise ValueError(f"epsilon must be 0 or larger, got {epsilons.tolist()}.")
+        epsilons = np.asarray(epsilons)
+        if epsilons.dtype.kind not in "iuf" or epsilons.size == 0 or not (epsilons >= 0).all():
+            raise ValueError(f"epsilon must be a number of 0 or larger, got {epsilons.tolist()}.")
         smallest = self.epsilons[-1]
         if (epsilons < smallest).any():
             raise UnreachableEpsilonError(
@@ -173,5 +176,7 @@ class Frontier:
             if hasattr(self.model, name):
                 setattr(model, name, getattr(self.model, name))
         solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
+        require_met(solution, float(epsilon), float(self.epsilons[0]), self.contrasts)
         model._accept(self.data, self.cells, self.contrasts, self.choice, solution)
+        model._speak_up(solution, self.reduction)
         return model

@@ -6,9 +6,10 @@ nothing downstream can train or judge a model on the wrong groups.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import product
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -21,14 +22,22 @@ NUMBERS = (Real, Decimal, np.bool_)
 
 @dataclass(frozen=True, eq=False)
 class SensitiveColumn:
-    """One sensitive attribute: its name and its values, none missing."""
+    """One sensitive attribute: its name and its values, none missing.
+
+    ``nominal`` columns were declared categorical (pandas, polars): their numbers are only names.
+    """
 
     name: str
     values: npt.NDArray[Any]
+    nominal: bool = False
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> SensitiveColumn:
+        """Give some of the rows."""
+        return SensitiveColumn(self.name, self.values[rows], self.nominal)
 
 
 def read_sensitive_features(
-    sensitive_features: Any, n_samples: int, *, like: Any = None
+    sensitive_features: Any, n_samples: int, *, like: Sequence[Any] = ()
 ) -> tuple[SensitiveColumn, ...]:
     """Split ``sensitive_features`` into columns and check each one.
 
@@ -38,8 +47,8 @@ def read_sensitive_features(
         One row per sample.
     n_samples : int
         The number of rows it must have.
-    like : object, default=None
-        The X (or y) it belongs to; two pandas objects must agree in their index.
+    like : sequence of objects
+        The X and y it belongs to; pandas objects must agree in their index.
     """
     if sensitive_features is None:
         raise ValueError(
@@ -47,9 +56,11 @@ def read_sensitive_features(
             "train without a fairness constraint on purpose, set epsilon=None."
         )
     parts = _split(sensitive_features)
-    for _, values in parts:
-        _check_same_index(values, like)
-    columns = tuple(SensitiveColumn(name, _clean(values, name)) for name, values in parts)
+    for (_, values), other in product(parts, like):
+        _check_same_index(values, other)
+    columns = tuple(
+        SensitiveColumn(name, _clean(values, name), _is_nominal(values)) for name, values in parts
+    )
     if not columns:
         raise ValueError("sensitive_features has no column; pass at least one attribute.")
     for column in columns:
@@ -120,6 +131,10 @@ def _clean(values: Any, name: str) -> npt.NDArray[Any]:
             "'unknown' a category of its own."
         )
     return array
+
+
+def _is_nominal(values: Any) -> bool:
+    return str(getattr(values, "dtype", "")).lower().startswith(("category", "categorical", "enum"))
 
 
 def _numbers_or_strings(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

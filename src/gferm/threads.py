@@ -13,11 +13,12 @@ Both respect the limits that the user, joblib or threadpoolctl have set.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from joblib import cpu_count
 from sklearn import config_context
@@ -37,12 +38,32 @@ def _blas_of_numpy() -> ThreadpoolController:
     return _blas().select(filepath=own or paths)
 
 
-@contextmanager
-def one_blas_at_a_time() -> Iterator[None]:
+class _OneThreadForNumPy:
+    """Limits NumPy's BLAS while anybody needs it: the first to enter limits, the last restores."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._limit = Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _blas_of_numpy().limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limit is not None:
+                self._limit.restore_original_limits()
+
+
+_one_thread_for_numpy = _OneThreadForNumPy()
+
+
+def one_blas_at_a_time() -> AbstractContextManager[None]:
     """Leave the cores to SciPy's BLAS, if NumPy has another one."""
     shared = len(_blas_of_numpy().info()) == len(_blas().info())
-    with nullcontext() if shared else _blas_of_numpy().limit(limits=1):
-        yield
+    return nullcontext() if shared else _one_thread_for_numpy
 
 
 def for_each_block(work: Callable[[slice], None], blocks: Sequence[slice]) -> None:
@@ -58,6 +79,6 @@ def for_each_block(work: Callable[[slice], None], blocks: Sequence[slice]) -> No
         for block in blocks:
             quietly(block)
         return
-    with _blas_of_numpy().limit(limits=1), ThreadPoolExecutor(n_threads) as threads:
+    with _one_thread_for_numpy, ThreadPoolExecutor(n_threads) as threads:
         for _ in threads.map(quietly, blocks):
             pass

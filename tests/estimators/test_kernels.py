@@ -238,3 +238,9 @@ def test_a_precomputed_kernel_is_judged_by_its_own_precision(problem):
     np.testing.assert_allclose(actual, expected, atol=1e-4)
     with pytest.raises(ValueError, match="not positive semi-definite"):
         model.fit(rounded.astype(np.float64), problem.y)
+
+
+def test_a_callable_that_depends_on_the_order_of_its_arguments_is_refused(problem):
+    model = FairRegressor(kernel=lambda a, b: float(a @ b + a[0]), epsilon=None)
+    with pytest.raises(ValueError, match="not symmetric"):
+        model.fit(problem.X, problem.y)

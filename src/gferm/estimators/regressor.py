@@ -23,12 +23,11 @@ from gferm.arrays import Array
 from gferm.bins import Bins, BinsLike
 from gferm.blocks import row_blocks
 from gferm.cells import Cells, SensitiveBins
-from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts
+from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
 from gferm.estimators.export import as_kernel_ridge, as_ridge
 from gferm.estimators.training import (
-    Comparing,
     TrainingData,
-    no_contrasts,
+    compare_cells,
     read_sensitive,
     read_training_data,
 )
@@ -40,9 +39,9 @@ from gferm.kernels import (
     not_semidefinite_error,
     require_finite,
 )
+from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, reduce_system
 from gferm.solver.factorization import is_positive_semidefinite
-from gferm.solver.forms import kernel_system, linear_system
 from gferm.solver.projection import Solution, project
 from gferm.solver.system import Reduction
 from gferm.threads import one_blas_at_a_time
@@ -232,7 +231,9 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         coefficients = self.coef_ if self.kernel == "linear" else self.dual_coef_
-        predictions = self._predict_all(X, coefficients[None], np.array([self.intercept_]))
+        predictions = self._predict_all(
+            X, coefficients[None], np.array([self.intercept_]), getattr(self, "X_fit_", None)
+        )
         return np.asarray(predictions[0])
 
     def to_sklearn(self) -> Any:
@@ -267,16 +268,13 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             check_non_negative(data.X, f"X: kernel={self.kernel!r} takes counts, use another one")
         if plain:
             return data, None, None
-        columns = read_sensitive(sensitive_features, data, like=X)
-        comparing = Comparing(
-            y_bins=self.y_bins,
-            s_bins=self.s_bins,
-            intersectional=self.intersectional,
-            match=self.match,
-            min_cell_size=self.min_cell_size,
-            epsilon_scale=self.epsilon_scale,
-        )
-        return data, *comparing.contrasts(data.y, columns, data.weight)
+        columns = read_sensitive(sensitive_features, data, like=(X, y))
+        try:
+            return data, *compare_cells(self, data.y, columns, data.weight)
+        except ValueError:
+            if self.epsilon is None:  # nothing to compare, but nothing was to be constrained
+                return data, None, None
+            raise
 
     def _reduce(
         self, data: TrainingData, contrasts: Contrasts | None
@@ -296,7 +294,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if choice.form == "linear":
             system = linear_system(data.X, data.y, columns, **options)
             require_finite(system.matrix, kernel)
-            return reduce_system(system, self.alpha, choice, strict=strict), choice
+            return reduce_system(system, self.alpha, choice, strict=strict)
         X = data.X if self.kernel == "precomputed" else data.X.astype(np.float64, copy=False)
         with one_blas_at_a_time():
             matrix, precision = kernel.training_matrix(X), kernel.precision(X)
@@ -306,7 +304,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             system = kernel_system(matrix, data.y, columns, **options)
             if not semidefinite and not is_positive_semidefinite(system.matrix, precision):
                 raise not_semidefinite_error(kernel, self.fit_intercept)
-            return reduce_system(system, self.alpha, choice, strict=strict), choice
+            return reduce_system(system, self.alpha, choice, strict=strict)
 
     def _accept(
         self,
@@ -345,7 +343,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(coefficients @ data.X)
         return data.expand(coefficients)
 
-    def _predict_all(self, X: Any, coefficients: Array, intercepts: Array) -> Array:
+    def _predict_all(self, X: Any, coefficients: Array, intercepts: Array, X_fit: Any) -> Array:
         """Predict with several models, one a row, evaluating the kernel once."""
         X = validate_data(self, X, accept_sparse=self._accept_sparse, reset=False)
         if self.kernel == "linear":
@@ -356,7 +354,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         values = np.empty((blocks[0].stop, n_fit))
         for rows in blocks:
             block = values[: rows.stop - rows.start]
-            kernel.fill(block, X[rows], self.X_fit_)
+            kernel.fill(block, X[rows], X_fit)
             predictions[:, rows] = coefficients @ block.T
         return predictions + intercepts[:, None]
 
@@ -375,7 +373,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{solution.violation:.4g}: the constraint is not active and this is the plain "
                 "model. Use a smaller epsilon to trade accuracy for fairness.",
                 InactiveConstraintWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if solution.active and reduction.is_constant(solution.multipliers):
             warnings.warn(
@@ -383,15 +381,15 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{solution.multipliers.size} contrasts use up every degree of freedom. Use a "
                 "larger epsilon, fewer y_bins or s_bins, more features or a richer kernel.",
                 ConstantModelWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        if self.duality_gap_ > self.tol:
+        if not self.duality_gap_ <= self.tol:  # NaN too
             warnings.warn(
                 f"The relative duality gap is {self.duality_gap_:.2g}, above tol={self.tol:g}: the "
                 "problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, or "
                 "solver='spectrum'.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
-from gferm.cells import Cells, CellScheme, SensitiveBins
+from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts, build_contrasts
 from gferm.sensitive import SensitiveColumn, read_sensitive_features
 
@@ -51,39 +50,28 @@ class TrainingData:
         return expanded
 
 
-@dataclass(frozen=True)
-class Comparing:
-    """The constructor arguments that say who is compared with whom."""
-
-    y_bins: BinsLike
-    s_bins: SensitiveBins
-    intersectional: bool
-    match: str
-    min_cell_size: int
-    epsilon_scale: str
-
-    def contrasts(
-        self, y: Array, columns: tuple[SensitiveColumn, ...], weight: Array | None
-    ) -> tuple[Cells, Contrasts]:
-        """Settle the bins on these rows and build the constraint."""
-        scheme = CellScheme.resolve(
-            y,
-            columns,
-            y_bins=self.y_bins,
-            s_bins=self.s_bins,
-            intersectional=self.intersectional,
-            weight=weight,
-        )
-        cells = scheme.assign(y, columns, weight)
-        _require_every_row_in_a_bin(scheme, cells, y, columns)
-        contrasts = build_contrasts(
-            cells,
-            y,
-            match=self.match,
-            min_cell_size=self.min_cell_size,
-            epsilon_scale=self.epsilon_scale,
-        )
-        return cells, contrasts
+def compare_cells(
+    estimator: Any, y: Array, columns: tuple[SensitiveColumn, ...], weight: Array | None
+) -> tuple[Cells, Contrasts]:
+    """Settle the estimator's bins on these rows and build its constraint."""
+    scheme = CellScheme.resolve(
+        y,
+        columns,
+        y_bins=estimator.y_bins,
+        s_bins=estimator.s_bins,
+        intersectional=estimator.intersectional,
+        weight=weight,
+    )
+    cells = scheme.assign(y, columns, weight)
+    _require_every_row_in_a_bin(scheme, cells, y, columns)
+    contrasts = build_contrasts(
+        cells,
+        y,
+        match=estimator.match,
+        min_cell_size=estimator.min_cell_size,
+        epsilon_scale=estimator.epsilon_scale,
+    )
+    return cells, contrasts
 
 
 def read_training_data(
@@ -115,19 +103,14 @@ def read_training_data(
 
 
 def read_sensitive(
-    sensitive_features: Any, data: TrainingData, like: Any
+    sensitive_features: Any, data: TrainingData, like: Sequence[Any]
 ) -> tuple[SensitiveColumn, ...]:
     """Read the sensitive attributes of the rows that count."""
     n_samples = data.y.size if data.kept is None else data.kept.size
     columns = read_sensitive_features(sensitive_features, n_samples, like=like)
     if data.kept is None:
         return columns
-    return tuple(SensitiveColumn(column.name, column.values[data.kept]) for column in columns)
-
-
-def no_contrasts(n_samples: int) -> sparse.csr_array:
-    """C with no column: the plain problem."""
-    return sparse.csr_array((n_samples, 0))
+    return tuple(column.keep(data.kept) for column in columns)
 
 
 def _require_every_row_in_a_bin(

@@ -13,7 +13,7 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme, SensitiveBins
 from gferm.exceptions import OutsideBinsWarning
-from gferm.sensitive import SensitiveColumn, read_sensitive_features
+from gferm.sensitive import read_sensitive_features
 
 
 def sort_into_cells(
@@ -28,12 +28,12 @@ def sort_into_cells(
     """Check everything and give (y_true, y_pred, cells); say which values lie in no bin."""
     y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
     same_length(y, predictions)
-    columns = read_sensitive_features(sensitive_features, y.size, like=y_true)
+    columns = read_sensitive_features(sensitive_features, y.size, like=[y_true, y_pred])
     weight = weights(sample_weight, y)
     if weight is not None and not weight.all():  # a row of weight zero is no row
         kept = weight > 0
         y, predictions, weight = y[kept], predictions[kept], weight[kept]
-        columns = tuple(SensitiveColumn(c.name, c.values[kept]) for c in columns)
+        columns = tuple(column.keep(kept) for column in columns)
     scheme = CellScheme.resolve(
         y, columns, y_bins=y_bins, s_bins=s_bins, intersectional=intersectional, weight=weight
     )

@@ -19,7 +19,7 @@ def sensitive_correlation(
     With several attributes, the largest. NaN if either side is constant.
     """
     f = numbers(y_pred, "y_pred")
-    columns = read_sensitive_features(sensitive_features, f.size, like=y_pred)
+    columns = read_sensitive_features(sensitive_features, f.size, like=[y_true, y_pred])
     weight = weights(sample_weight, f)
     for column in columns:
         if column.values.dtype.kind not in "biuf":

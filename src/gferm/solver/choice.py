@@ -51,12 +51,18 @@ def choose_solver(
     return SolverChoice(form, "cholesky")
 
 
-def reduce_system(system: System, alpha: float, choice: SolverChoice, *, strict: bool) -> Reduction:
-    """Factorise as chosen; a Cholesky that breaks down is an error (strict) or said aloud."""
-    if choice.factorization == "spectrum":
-        return system.diagonalize().reduce(alpha)
+def reduce_system(
+    system: System, alpha: float, choice: SolverChoice, *, strict: bool
+) -> tuple[Reduction, SolverChoice]:
+    """Factorise as chosen, and say what ran in the end.
+
+    A Cholesky that breaks down is an error (strict), or the spectrum takes over with a warning.
+    """
+    spectrum = SolverChoice(choice.form, "spectrum")
+    if choice == spectrum:
+        return system.diagonalize().reduce(alpha), choice
     try:
-        return system.reduce(alpha)
+        return system.reduce(alpha), choice
     except NotPositiveDefiniteError:
         problem = f"alpha={alpha:g} is too small for a Cholesky factorisation of the kernel matrix"
         if strict:
@@ -65,6 +71,6 @@ def reduce_system(system: System, alpha: float, choice: SolverChoice, *, strict:
             f"{problem}; solved with solver='spectrum' instead, which is slower. A larger alpha "
             "avoids this.",
             LinAlgWarning,
-            stacklevel=2,
+            stacklevel=6,
         )
-        return system.diagonalize().reduce(alpha)
+        return system.diagonalize().reduce(alpha), spectrum

@@ -26,7 +26,7 @@ from gferm.solver.path import trace_path
 from gferm.solver.system import Reduction
 
 REFINEMENTS = 3
-ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the largest contrast
+ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the plain model's gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,35 +60,44 @@ class Solution:
 
 def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None) -> Solution:
     """Solve the learning problem for one epsilon."""
-    if contrasts is None or epsilon is None:
-        return certify(reduction, contrasts, None, np.zeros(reduction.contrasts.size))
-    bound = epsilon * contrasts.scale
-    if contrasts.norm.value(reduction.contrasts - contrasts.offset) <= bound:
-        return certify(reduction, contrasts, epsilon, np.zeros(reduction.contrasts.size))
-    start = reduction.contrasts - contrasts.offset
-    tolerance = epsilon + ACCEPTED_EXCESS * max(float(np.abs(start).max()), epsilon)
+    nothing = np.zeros(reduction.contrasts.size)
+    plain = certify(reduction, contrasts, epsilon, nothing)
+    if contrasts is None or epsilon is None or plain.violation <= epsilon:
+        return plain
     if epsilon == 0:
         solution = certify(reduction, contrasts, epsilon, meet_exactly(reduction, contrasts))
-        if solution.violation <= tolerance:
+        if is_met(solution, epsilon, plain.violation):
             return solution
+    start, bound = reduction.contrasts - contrasts.offset, epsilon * contrasts.scale
     path = trace_path(reduction.gram, start, contrasts.norm, stop=bound)
     solution = certify(reduction, contrasts, epsilon, path.multipliers[-1])
-    if solution.violation > tolerance:
-        raise UnreachableEpsilonError(_explain(epsilon, solution.violation, contrasts))
+    require_met(solution, epsilon, plain.violation, contrasts)
     return solution
 
 
-def _explain(epsilon: float, smallest: float, contrasts: Contrasts) -> str:
-    reached = f"epsilon={epsilon:g} cannot be met; the smallest that can is {smallest:.6g}"
+def is_met(solution: Solution, epsilon: float, plain_violation: float) -> bool:
+    """Say whether the constraint holds, but for rounding beside the gap of the plain model."""
+    return solution.violation <= epsilon + ACCEPTED_EXCESS * max(plain_violation, epsilon)
+
+
+def require_met(
+    solution: Solution, epsilon: float, plain_violation: float, contrasts: Contrasts
+) -> None:
+    """Refuse a solution that breaks the constraint, and say why there is no better one."""
+    if is_met(solution, epsilon, plain_violation):
+        return
+    reached = (
+        f"epsilon={epsilon:g} cannot be met; the smallest that can is {solution.violation:.6g}"
+    )
     if contrasts.offset.any():
-        return (
+        raise UnreachableEpsilonError(
             f"{reached}. Matching residuals asks for {contrasts.n_contrasts} contrasts and the "
             "model has fewer degrees of freedom: use a larger epsilon, fewer y_bins or s_bins, or "
             "a richer kernel."
         )
-    return (
-        f"{reached} in floating point: the problem is badly conditioned. Use a larger alpha, or "
-        "solver='spectrum'."
+    raise UnreachableEpsilonError(
+        f"{reached} in floating point: the problem is badly conditioned. Scale X, use a larger "
+        "alpha, or try solver='spectrum'."
     )
 
 

@@ -28,7 +28,7 @@ from gferm.solver.factorization import Cholesky, Factorization, Spectrum
 
 
 @dataclass(frozen=True, eq=False)
-class Forms:
+class QuadraticForms:
     """Quadratic forms in v = (1, −ν) that hold a whole family of models x = X v.
 
     Attributes
@@ -49,7 +49,7 @@ class Geometry(Protocol):
 
     def forms(
         self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
-    ) -> Forms:
+    ) -> QuadraticForms:
         """Build the forms from X, A X, the targets of X's columns and their residuals."""
 
 
@@ -59,10 +59,10 @@ class KernelGeometry:
 
     def forms(
         self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
-    ) -> Forms:
+    ) -> QuadraticForms:
         """Give ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
         errors = target - applied
-        return Forms(errors.T @ errors, x.T @ applied, rho.T @ factorization.shrink(rho))
+        return QuadraticForms(errors.T @ errors, x.T @ applied, rho.T @ factorization.shrink(rho))
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class LinearGeometry:
 
     def forms(
         self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
-    ) -> Forms:
+    ) -> QuadraticForms:
         """Give the risk, xᵀx, and ρᵀ(A + alpha I)⁻¹ρ, exactly the loss of an inexact solve."""
         cross = target.T @ x
         risk = x.T @ applied - cross - cross.T
         risk[0, 0] += self.target_norm2
-        return Forms(risk, x.T @ x, rho.T @ factorization.solve(rho))
+        return QuadraticForms(risk, x.T @ x, rho.T @ factorization.solve(rho))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class Reduction:
     plain: Array
     correction: Array
     alpha: float
-    forms: Forms
+    forms: QuadraticForms
     system: System
     basis: Array | None
 

@@ -1,4 +1,4 @@
-"""The two ways to write the square loss as a System: by kernel and by features (system.py)."""
+"""Assemble a System from data, in the two ways of system.py: by kernel and by features."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from gferm.arrays import Array
 from gferm.blocks import row_blocks
 from gferm.kernels import center_kernel
 from gferm.solver.system import KernelGeometry, LinearGeometry, System
+
+ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 
 
 def kernel_system(
@@ -26,10 +28,12 @@ def kernel_system(
     ``matrix`` is overwritten; with the factor in its place, one n×n array is all there ever is.
     """
     n = len(y)
+    size = float(np.abs(matrix.diagonal()).max())
     level, anchor = 0.0, np.zeros(n)
     if fit_intercept:
         level = float(np.average(y, weights=weight))
         anchor = center_kernel(matrix, weight)
+        size = max(size, float(np.abs(anchor).max()))
     target, scale, null = y - level, None, np.full(n, n**-0.5)
     if weight is not None:
         scale = np.sqrt(weight)
@@ -37,11 +41,12 @@ def kernel_system(
             matrix[rows] *= scale[rows, None] * scale
         target, anchor, null = scale * target, scale * anchor, scale / np.sqrt(weight.sum())
         columns = sparse.diags_array(1.0 / scale).tocsr() @ columns
+    floor = np.full(n, ROUNDING * size) if scale is None else ROUNDING * size * scale
     return System(
         matrix=matrix,
         target=target,
         steering=columns.toarray(),
-        probe=np.asarray(columns.T @ matrix).T,
+        probe=_above_rounding(np.asarray(columns.T @ matrix).T, floor),
         anchor=anchor,
         level=level,
         scale=scale,
@@ -84,9 +89,10 @@ def linear_system(
             total += block.sum(axis=0)
         target += block_y @ block
         matrix += block.T @ block
+    mass = n if weight is None else float(weight.sum())
+    probe = _above_rounding(probe, ROUNDING * np.sqrt(matrix.diagonal() / mass))
     anchor = np.zeros(d)
     if fit_intercept:
-        mass = n if weight is None else float(weight.sum())
         shift = total / mass
         matrix -= mass * np.outer(shift, shift)
         anchor = origin + shift
@@ -102,6 +108,14 @@ def linear_system(
         null=None,
         geometry=LinearGeometry(float(square.sum())),
     )
+
+
+def _above_rounding(probe: Array, floor: Array) -> Array:
+    """Clear contrasts that are rounding: where groups agree exactly, noise must not be inverted.
+
+    ``floor`` is, for each row of the probe, what rounding makes of a difference of two means.
+    """
+    return np.where(np.abs(probe) > floor[:, None], probe, 0.0)
 
 
 def _dense(block: Any) -> Array:

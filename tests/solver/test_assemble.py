@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-import gferm.solver.forms as forms
+import gferm.solver.assemble as assemble
 from gferm import FairRegressor
 from gferm.blocks import row_blocks
 from tests.problems import make_problem
@@ -29,9 +29,9 @@ def test_both_forms_reduce_to_the_same_numbers(problem, fit_intercept, weighted,
         model.fit(X, y, sensitive_features=problem.s, sample_weight=weight)
         columns = model.contrasts_.columns
     options = {"weight": weight, "fit_intercept": fit_intercept}
-    by_features = forms.linear_system(X, y, columns, **options).reduce(alpha)
-    by_kernel = forms.kernel_system(X @ X.T, y, columns, **options).reduce(alpha)
-    by_spectrum = forms.kernel_system(X @ X.T, y, columns, **options).diagonalize().reduce(alpha)
+    by_features = assemble.linear_system(X, y, columns, **options).reduce(alpha)
+    by_kernel = assemble.kernel_system(X @ X.T, y, columns, **options).reduce(alpha)
+    by_spectrum = assemble.kernel_system(X @ X.T, y, columns, **options).diagonalize().reduce(alpha)
     nu = np.random.default_rng(1).normal(size=columns.shape[1]) / 10
     for other in (by_kernel, by_spectrum):
         np.testing.assert_allclose(by_features.gram, other.gram, atol=1e-10)
@@ -50,9 +50,9 @@ def test_a_spectrum_gives_every_alpha_what_its_own_cholesky_gives(problem):
     model = FairRegressor(gamma=0.2, y_bins=3)
     model.fit(problem.X, problem.y, sensitive_features=problem.s)
     kernel, columns = model._kernel(), model.contrasts_.columns
-    spectral = forms.kernel_system(kernel(problem.X), problem.y, columns).diagonalize()
+    spectral = assemble.kernel_system(kernel(problem.X), problem.y, columns).diagonalize()
     for alpha in 10.0 ** np.arange(-3, 4):
-        direct = forms.kernel_system(kernel(problem.X), problem.y, columns).reduce(alpha)
+        direct = assemble.kernel_system(kernel(problem.X), problem.y, columns).reduce(alpha)
         reduced = spectral.reduce(alpha)
         np.testing.assert_allclose(reduced.gram, direct.gram, atol=1e-9)
         np.testing.assert_allclose(reduced.contrasts, direct.contrasts, atol=1e-9)
@@ -67,7 +67,7 @@ def test_blocks_do_not_change_a_linear_fit(problem, monkeypatch, rows_per_block,
     expected = FairRegressor(kernel="linear", y_bins=3, epsilon=0.1)
     expected.fit(problem.X, problem.y, sensitive_features=problem.s)
     monkeypatch.setattr(
-        forms, "row_blocks", lambda n, d: row_blocks(n, d, doubles=rows_per_block * d)
+        assemble, "row_blocks", lambda n, d: row_blocks(n, d, doubles=rows_per_block * d)
     )
     model = FairRegressor(kernel="linear", y_bins=3, epsilon=0.1)
     model.fit(kind(problem.X), problem.y, sensitive_features=problem.s)
