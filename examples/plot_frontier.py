@@ -11,7 +11,6 @@ predict grades whose mean does not depend on status, at equal true grade?
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gferm import frontier
@@ -21,7 +20,7 @@ from gferm.plotting import FrontierDisplay
 
 pupils = load_pupils(sensitive="ses")
 train, test = train_test_split(range(len(pupils.target)), random_state=0)
-scaler = make_pipeline(StandardScaler()).fit(pupils.data[train])
+scaler = StandardScaler().fit(pupils.data[train])
 X, y, s = scaler.transform(pupils.data), pupils.target, pupils.sensitive_features
 
 path = frontier(

@@ -8,6 +8,7 @@ import runpy
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 import sklearn
 
@@ -41,6 +42,8 @@ def test_readme_code():
     model = namespace["model"]
     assert model.violation_ == pytest.approx(0.01)
     assert model.duality_gap_ < 1e-12
+    served = namespace["serving"].predict(namespace["X"])
+    np.testing.assert_allclose(served, namespace["search"].predict(namespace["X"]), atol=1e-10)
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.stem)

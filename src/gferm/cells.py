@@ -207,17 +207,16 @@ class CellScheme:
 def _spec_of_each_column(
     s_bins: SensitiveBins, columns: Sequence[SensitiveColumn]
 ) -> list[BinsLike]:
-    by_column = (
-        s_bins if isinstance(s_bins, Mapping) else dict.fromkeys(range(len(columns)), s_bins)
-    )
+    if not isinstance(s_bins, Mapping):
+        s_bins = {column.name: s_bins for column in columns}
     known = {column.name for column in columns} | set(range(len(columns)))
-    unknown = [key for key in by_column if key not in known]
+    unknown = [key for key in s_bins if key not in known]
     if unknown:
         raise ValueError(
             f"s_bins names {unknown}, but the sensitive attributes are "
             f"{[column.name for column in columns]}; use these names or their positions."
         )
-    specs = [by_column.get(c.name, by_column.get(j, "auto")) for j, c in enumerate(columns)]
+    specs = [s_bins.get(c.name, s_bins.get(j, "auto")) for j, c in enumerate(columns)]
     return [
         Bins.categories(np.unique(column.values).tolist())
         if column.nominal and isinstance(spec, str) and spec == "auto"

@@ -25,7 +25,7 @@ from gferm.demo import (
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    help="Learn and audit fair predictors.",
+    help="Fair regression: exact, fast, for any sensitive attribute.",
     rich_markup_mode="rich",
 )
 console = Console()
@@ -46,7 +46,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Learn and audit fair predictors."""
+    """Fair regression: exact, fast, for any sensitive attribute."""
 
 
 @app.command()
@@ -113,8 +113,3 @@ def _rates(result: HeldOut) -> Table:
         ]
         table.add_row(label.replace("[", r"\["), *cells)
     return table
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

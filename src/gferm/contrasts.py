@@ -20,7 +20,7 @@ This file builds the constraint; it solves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from gferm.arrays import Array
-from gferm.cells import Cells, Partition
+from gferm.arrays import Array, Codes
+from gferm.cells import Cells, Partition, Score
 from gferm.pair_norm import PairNorm
 
 EPSILON_SCALES = ("mean", "sum")
@@ -48,6 +48,38 @@ class Comparison:
 
 
 @dataclass(frozen=True, eq=False)
+class Block:
+    """The cells of one label bin and one attribute; those that are ``kept`` are compared.
+
+    Pairs are many (Q²), so they are listed only when somebody asks.
+    """
+
+    attribute: str
+    label_bin: str
+    groups: tuple[str, ...]
+    counts: tuple[int, ...]
+    kept: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Independent contrasts between the cells that are kept."""
+        return max(len(self.kept) - 1, 0)
+
+    def pairs(self, *, compared: bool) -> Iterator[Comparison]:
+        """List the pairs that are compared, or those that are not."""
+        kept = set(self.kept)
+        candidates = self.kept if compared else range(len(self.groups))
+        for p, q in combinations(candidates, 2):
+            if compared or not {p, q} <= kept:
+                yield Comparison(
+                    self.attribute,
+                    self.label_bin,
+                    (self.groups[p], self.groups[q]),
+                    (self.counts[p], self.counts[q]),
+                )
+
+
+@dataclass(frozen=True, eq=False)
 class Contrasts:
     """The fairness constraint ‖B (Cᵀf − o)‖₁ ≤ scale·ε.
 
@@ -55,23 +87,33 @@ class Contrasts:
     ----------
     columns : sparse array of shape (n_samples, m)
         C, the independent contrasts.
-    sizes : tuple of int
-        Columns in each block; they sum to m.
+    blocks : tuple of Block
+        One for each attribute and label bin, in the order of the columns.
     offset : array of shape (m,)
         o, what the contrasts are compared with.
-    compared, skipped : tuple of Comparison
-        The pairs in the constraint, in the order of `gaps`, and those left out because a cell
-        holds fewer than ``min_cell_size`` rows.
     scale : float
         The bound on the sum over unordered pairs is scale·epsilon.
     """
 
     columns: sparse.csr_array
-    sizes: tuple[int, ...]
+    blocks: tuple[Block, ...]
     offset: Array
-    compared: tuple[Comparison, ...]
-    skipped: tuple[Comparison, ...]
     scale: float
+
+    @cached_property
+    def compared(self) -> tuple[Comparison, ...]:
+        """The pairs in the constraint, in the order of `gaps`."""
+        return tuple(pair for block in self.blocks for pair in block.pairs(compared=True))
+
+    @cached_property
+    def skipped(self) -> tuple[Comparison, ...]:
+        """The pairs left out because a cell holds fewer than ``min_cell_size`` rows."""
+        return tuple(pair for block in self.blocks for pair in block.pairs(compared=False))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Columns in each block that has any; they sum to m."""
+        return tuple(block.size for block in self.blocks if block.size)
 
     @property
     def n_contrasts(self) -> int:
@@ -81,8 +123,9 @@ class Contrasts:
     @cached_property
     def pairs(self) -> Array:
         """B, shape (n_pairs, m): which neighbouring contrasts add up to which pair."""
-        rows = np.zeros((len(self.compared), self.n_contrasts))
-        for row, (start, stop) in zip(rows, self._pair_spans(), strict=True):
+        spans = list(self._pair_spans())
+        rows = np.zeros((len(spans), self.n_contrasts))
+        for row, (start, stop) in zip(rows, spans, strict=True):
             row[start:stop] = 1.0
         return rows
 
@@ -131,112 +174,94 @@ def build_contrasts(
     ValueError
         If nothing can be compared: a single group, or no label bin with two populated cells.
     """
-    blocks = _Blocks(cells.n_samples)
+    builder = _Builder(cells, max(min_cell_size, 1))
     for partition in cells.partitions:
         _require_two_groups(partition)
-        _add_partition(blocks, cells, partition, max(min_cell_size, 1))
+        builder.add_partition(partition)
     for score in cells.scores:
-        for k, label in enumerate(cells.label_bins.labels):
-            rows = np.flatnonzero(cells.label_codes == k)
-            _add_covariance(blocks, cells, score.values, rows, (score.name, label), min_cell_size)
-    if not blocks.compared:
+        builder.add_score(score)
+    m = builder.n_columns
+    if m == 0:
         raise ValueError(
             f"sensitive_features and y leave no pair of cells to compare: in each of the "
             f"{cells.label_bins.n_bins} label bins at most one group has min_cell_size="
             f"{min_cell_size} rows or more. Use fewer y_bins or s_bins, or a smaller min_cell_size."
         )
-    columns = blocks.matrix()
-    if columns.shape[1] > cells.n_samples:
+    if m > cells.n_samples:
         raise ValueError(
-            f"There are {columns.shape[1]} contrasts for only {cells.n_samples} samples. Use fewer "
-            "y_bins or s_bins, or a larger min_cell_size."
+            f"There are {m} contrasts for only {cells.n_samples} samples. Use fewer y_bins or "
+            "s_bins, or a larger min_cell_size."
         )
+    columns = builder.matrix()
+    n_pairs = sum(block.size * (block.size + 1) // 2 for block in builder.blocks)
     return Contrasts(
         columns=columns,
-        sizes=tuple(blocks.sizes),
-        offset=columns.T @ y if match == "residual" else np.zeros(columns.shape[1]),
-        compared=tuple(blocks.compared),
-        skipped=tuple(blocks.skipped),
-        scale=float(len(blocks.compared)) if epsilon_scale == "mean" else 0.5,
+        blocks=tuple(builder.blocks),
+        offset=columns.T @ y if match == "residual" else np.zeros(m),
+        scale=float(n_pairs) if epsilon_scale == "mean" else 0.5,
     )
 
 
-class _Blocks:
-    """Collects the columns of C, block by block."""
+class _Builder:
+    """Collects the blocks and the entries of C."""
 
-    def __init__(self, n_samples: int) -> None:
-        self.n_samples = n_samples
-        self.sizes: list[int] = []
-        self.compared: list[Comparison] = []
-        self.skipped: list[Comparison] = []
-        self.entries: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]] = []
-
-    @property
-    def n_columns(self) -> int:
-        return sum(self.sizes)
+    def __init__(self, cells: Cells, min_size: int) -> None:
+        self.cells, self.min_size = cells, min_size
+        self.blocks: list[Block] = []
+        self.n_columns = 0
+        self.entries: list[tuple[Codes, Codes, Array]] = []
 
     def matrix(self) -> sparse.csr_array:
         rows, columns, values = (np.concatenate(part) for part in zip(*self.entries, strict=True))
-        return sparse.csr_array((values, (rows, columns)), shape=(self.n_samples, self.n_columns))
+        shape = (self.cells.n_samples, self.n_columns)
+        return sparse.csr_array((values, (rows, columns)), shape=shape)
 
+    def add_block(self, block: Block) -> int:
+        """Append a block and give the number of its first column."""
+        first = self.n_columns
+        self.blocks.append(block)
+        self.n_columns += block.size
+        return first
 
-def _add_partition(blocks: _Blocks, cells: Cells, partition: Partition, min_size: int) -> None:
-    """Append one block for each label bin, then all their entries at once."""
-    n_labels, n_groups = partition.counts.shape
-    plus = np.full((n_labels, n_groups), -1)  # column where a cell's mean enters with +1 …
-    minus = np.full((n_labels, n_groups), -1)  # … and with −1
-    for k in range(n_labels):
-        populated = np.flatnonzero(partition.counts[k] >= min_size)
-        kept = set(populated.tolist())
-        for p, q in combinations(range(n_groups), 2):
-            comparison = _comparison(cells, partition, k, p, q)
-            (blocks.compared if {p, q} <= kept else blocks.skipped).append(comparison)
-        if populated.size >= 2:
-            first = blocks.n_columns
-            blocks.sizes.append(populated.size - 1)
-            plus[k, populated[:-1]] = minus[k, populated[1:]] = first + np.arange(
-                populated.size - 1
+    def add_partition(self, partition: Partition) -> None:
+        """Append one block for each label bin, then all their entries at once."""
+        plus = np.full(partition.counts.shape, -1)  # column where a cell's mean enters with +1 …
+        minus = np.full(partition.counts.shape, -1)  # … and with −1
+        for k, label in enumerate(self.cells.label_bins.labels):
+            counts = partition.counts[k]
+            kept = np.flatnonzero(counts >= self.min_size)
+            block = Block(
+                partition.name,
+                label,
+                partition.groups,
+                tuple(counts.tolist()),
+                tuple(kept.tolist()),
             )
-    rows = np.flatnonzero(partition.cell_of >= 0)
-    cell = partition.cell_of[rows]
-    share = 1.0 if cells.weight is None else cells.weight[rows]
-    share = share / partition.weights.ravel()[cell]
-    for place, sign in ((plus, 1.0), (minus, -1.0)):
-        column = place.ravel()[cell]
-        used = column >= 0
-        blocks.entries.append((rows[used], column[used], sign * share[used]))
+            first = self.add_block(block)
+            plus[k, kept[:-1]] = minus[k, kept[1:]] = first + np.arange(block.size)
+        rows = np.flatnonzero(partition.cell_of >= 0)
+        cell = partition.cell_of[rows]
+        share = 1.0 if self.cells.weight is None else self.cells.weight[rows]
+        share = share / partition.weights.ravel()[cell]
+        for place, sign in ((plus, 1.0), (minus, -1.0)):
+            column = place.ravel()[cell]
+            used = column >= 0
+            self.entries.append((rows[used], column[used], sign * share[used]))
 
-
-def _comparison(cells: Cells, partition: Partition, k: int, p: int, q: int) -> Comparison:
-    return Comparison(
-        partition.name,
-        cells.label_bins.labels[k],
-        (partition.groups[p], partition.groups[q]),
-        (int(partition.counts[k, p]), int(partition.counts[k, q])),
-    )
-
-
-def _add_covariance(
-    blocks: _Blocks,
-    cells: Cells,
-    score: Array,
-    rows: npt.NDArray[np.intp],
-    names: Sequence[str],
-    min_size: int,
-) -> None:
-    """Append the column (s − s̄)/n_k of one label bin."""
-    comparison = Comparison(
-        names[0], names[1], ("continuous", "continuous"), (rows.size, rows.size)
-    )
-    weight = np.ones(rows.size) if cells.weight is None else cells.weight[rows]
-    if rows.size < max(min_size, 2) or np.ptp(score[rows]) == 0.0:
-        blocks.skipped.append(comparison)
-        return
-    centred = score[rows] - np.average(score[rows], weights=weight)
-    column = np.full(rows.size, blocks.n_columns)
-    blocks.entries.append((rows, column, weight * centred / weight.sum()))
-    blocks.sizes.append(1)
-    blocks.compared.append(comparison)
+    def add_score(self, score: Score) -> None:
+        """Append the column (s − s̄)/n_k of each label bin."""
+        for k, label in enumerate(self.cells.label_bins.labels):
+            rows = np.flatnonzero(self.cells.label_codes == k)
+            s = score.values[rows]
+            comparable = rows.size >= max(self.min_size, 2) and np.ptp(s) > 0.0
+            names, kept = ("continuous", "continuous"), (0, 1) if comparable else ()
+            first = self.add_block(Block(score.name, label, names, (rows.size, rows.size), kept))
+            if comparable:
+                weight = (
+                    np.ones(rows.size) if self.cells.weight is None else self.cells.weight[rows]
+                )
+                centred = weight * (s - np.average(s, weights=weight)) / weight.sum()
+                self.entries.append((rows, np.full(rows.size, first), centred))
 
 
 def _require_two_groups(partition: Partition) -> None:

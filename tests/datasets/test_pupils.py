@@ -74,12 +74,12 @@ def test_status_is_continuous_and_related_to_the_target():
     assert round(np.corrcoef(ses, y)[0, 1], 2) == 0.36
 
 
-def test_label_bins_hold_five_scores_each():
+def test_label_bins_hold_five_scores_each_but_the_first():
     bunch = load_pupils()
-    assert bunch.y_bins == tuple(range(9, 60, 5))
+    assert bunch.y_bins == (9, *range(19, 60, 5))
     np.testing.assert_array_equal(bunch.target, np.round(bunch.target))
     counts, _ = np.histogram(bunch.target, bunch.y_bins)
-    assert counts.tolist() == [2, 23, 75, 144, 235, 349, 464, 459, 421, 115]
+    assert counts.tolist() == [25, 75, 144, 235, 349, 464, 459, 421, 115]
 
 
 def test_status_bins_are_uniform():

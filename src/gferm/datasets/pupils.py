@@ -24,6 +24,7 @@ TARGET = "langPOST"
 IDENTIFIERS = frozenset({"schoolNR", "pupilNR", "classNR"})
 OTHER_OUTCOMES = frozenset({"aritPOST"})
 SHIFTED_COPIES = frozenset({"IQ.ver.cen", "grpSiz.cen"})  # of IQ.verb and of groupsiz
+Y_BINS = (9.0, *uniform_edges(19, 59, 8))
 S_BINS: dict[str, BinsSpec] = {"sex": "auto", "Minority": "auto", "ses": uniform_edges(10, 50, 5)}
 
 DESCRIPTION = """\
@@ -52,8 +53,9 @@ which code is which sex), Minority ("N": 2155 pupils, 41.2; "Y": 132 pupils, 36.
 socio-economic status of the family, 10 to 50 (correlation with the target 0.36). Attributes not
 chosen stay among the features; schoolSES and percmino are proxies and stay as well.
 
-Bins: ten label bins of five points each, edges 9, 14, ..., 59; every one holds pupils, but the
-first only 2, both with sex 1 and Minority "N". Five bins of equal width over [10, 50] for ses.
+Bins: nine label bins, edges 9, 19, 24, ..., 59, of five points each but for the first: only two
+pupils score below 14, too few for every training fold to hold one. Status has five bins of equal
+width over [10, 50].
 
 Limits: pupils share schools, so rows are not independent, and an error estimated by splitting rows
 at random is too small for a new school. The data are one country, decades ago, and a test score is
@@ -110,7 +112,7 @@ def load_pupils(
         target=columns[TARGET],
         sensitive={name: columns[name] for name in names},
         several=not isinstance(sensitive, str),
-        y_bins=uniform_edges(9, 59, 10),
+        y_bins=Y_BINS,
         s_bins=[S_BINS[name] for name in names],
         description=DESCRIPTION,
     ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
