@@ -78,8 +78,8 @@ def _summary(result: HeldOut) -> Table:
             "Mean gap: difference of the groups' mean predictions, over label bins.\n"
             "On training rows it is free, halved, or 0.\n"
             "DGF: difference of the groups' shares predicted into the label's own bin.\n"
-            "(In brackets) what chance alone gives, with groups shuffled within label bins,\n"
-            "and p, the share of shuffles that reach the DGF seen."
+            "(In brackets) what chance alone gives: groups shuffled within label bins;\n"
+            "p: the share of shuffles that reach the DGF seen."
         ),
     )
     table.add_column("model")

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from gferm.arrays import Array
 from gferm.cells import Cells
 from gferm.contrasts import Contrasts
+from gferm.estimators.outcome import speak_up
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
@@ -178,5 +179,5 @@ class Frontier:
         solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
         require_met(solution, float(epsilon), float(self.epsilons[0]), self.contrasts)
         model._accept(self.data, self.cells, self.contrasts, self.choice, solution)
-        model._speak_up(solution, self.reduction)
+        speak_up(model, solution, self.reduction)
         return model

@@ -73,7 +73,7 @@ def test_bins_cover_every_row(load, options):
         assert isinstance(edges, tuple)
         assert edges[0] <= values.min()
         assert values.max() <= edges[-1]
-        np.testing.assert_allclose(np.diff(edges), (edges[-1] - edges[0]) / (len(edges) - 1))
+        assert (np.diff(edges) > 0).all()
         counts, _ = np.histogram(values, edges)  # half-open, the last bin closed
         assert counts.sum() == len(values)
         assert counts.min() > 0

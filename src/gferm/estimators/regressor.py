@@ -6,15 +6,12 @@ coefficients. Each arrow is a module of its own.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
@@ -25,13 +22,13 @@ from gferm.blocks import row_blocks
 from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
 from gferm.estimators.export import as_kernel_ridge, as_ridge
+from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.training import (
     TrainingData,
     compare_cells,
     read_sensitive,
     read_training_data,
 )
-from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.kernels import (
     DENSE_ONLY,
     NONNEGATIVE_ONLY,
@@ -209,12 +206,12 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self : FairRegressor
         """
-        with _unchanged_on_error(self):
+        with unchanged_on_error(self):
             data, cells, contrasts = self._read(X, y, sensitive_features, sample_weight)
             reduction, choice = self._reduce(data, contrasts)
             solution = project(reduction, contrasts, self.epsilon)
             self._accept(data, cells, contrasts, choice, solution)
-        self._speak_up(solution, reduction)
+        speak_up(self, solution, reduction)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -365,33 +362,6 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _kernel(self) -> Kernel:
         return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
 
-    def _speak_up(self, solution: Solution, reduction: Reduction) -> None:
-        """Say what the user should know about a fit that succeeded."""
-        if self.epsilon and not solution.active and self.contrasts_ is not None:
-            warnings.warn(
-                f"epsilon={self.epsilon:g} is larger than the gap of the unconstrained model, "
-                f"{solution.violation:.4g}: the constraint is not active and this is the plain "
-                "model. Use a smaller epsilon to trade accuracy for fairness.",
-                InactiveConstraintWarning,
-                stacklevel=4,
-            )
-        if solution.active and reduction.is_constant(solution.multipliers):
-            warnings.warn(
-                f"epsilon={self.epsilon:g} leaves only the constant model: its "
-                f"{solution.multipliers.size} contrasts use up every degree of freedom. Use a "
-                "larger epsilon, fewer y_bins or s_bins, more features or a richer kernel.",
-                ConstantModelWarning,
-                stacklevel=4,
-            )
-        if not self.duality_gap_ <= self.tol:  # NaN too
-            warnings.warn(
-                f"The relative duality gap is {self.duality_gap_:.2g}, above tol={self.tol:g}: the "
-                "problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, or "
-                "solver='spectrum'.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
 
@@ -401,15 +371,3 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
         return tags
-
-
-@contextmanager
-def _unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Leave an estimator as it was if fitting fails: never half-fitted."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
