@@ -71,8 +71,9 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "mean": epsilon bounds the mean |gap| over compared pairs, in units of y. "sum": the
         paper's sum over label bins and ordered pairs.
     y_bins : int, sequence of edges or Bins, default=10
-        Bins of the label. A number means uniform bins over the training range; 1 compares whole
-        groups (demographic parity).
+        Bins of the label. A number means uniform bins over the range of the rows given to `fit`
+        (give edges to keep the same bins in every fold of a search); 1 compares whole groups
+        (demographic parity).
     s_bins : "auto", "continuous", int, edges, Bins, or dict of these by column, default="auto"
         Groups of the sensitive attribute. "auto": categories for words or at most ten values,
         else five quantile bins. "continuous": no groups; the covariance with the attribute is
@@ -83,7 +84,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     match : {"prediction", "residual"}, default="prediction"
         Which cell means must agree: those of f (paper, section 4) or of f − y (section 3).
     min_cell_size : int, default=1
-        Cells with fewer rows are not compared; see ``contrasts_.skipped``.
+        Cells with fewer rows, whatever their weight, are not compared; see
+        ``contrasts_.skipped``.
     fit_intercept : bool, default=True
         Whether to add an unpenalised intercept.
     solver : {"auto", "cholesky", "spectrum"}, default="auto"
@@ -106,7 +108,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     contrasts_ : Contrasts
         The constraint: compared and skipped pairs.
     violation_ : float
-        The constraint's left-hand side reached on the training rows, in the units of epsilon.
+        The constraint's left-hand side reached on the training rows, in the units of epsilon, as
+        the solver computes it; ``contrasts_.gaps(model.predict(X))`` looks from outside.
     active_ : bool
         False when the plain model already meets the constraint.
     objective_, duality_gap_ : float
