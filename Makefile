@@ -24,7 +24,7 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable . --group lint
+	$(BIN)/python -m pip install --quiet --editable ".[cli]" --group lint
 	@touch $@
 
 demo: $(VENV)/.demo   ## plain against fair regression on Communities and Crime: tables and pictures
