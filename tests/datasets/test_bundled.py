@@ -20,7 +20,6 @@ def test_sequence_must_name_known_attributes_once(load, value):
 
 @pytest.mark.parametrize("names", [("sex", "ses"), ["ses", "Minority", "sex"], ["sex"]])
 def test_several_attributes_keep_order_and_kind(names):
-    pytest.importorskip("pandas")
     arrays, frames = load_pupils(sensitive=names), load_pupils(sensitive=names, as_frame=True)
     assert arrays.sensitive_features.shape == (2287, len(names))
     assert arrays.sensitive_features.dtype == object

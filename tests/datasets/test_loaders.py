@@ -3,6 +3,7 @@
 from importlib import resources
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gferm.datasets import _bundled, load_crime, load_law, load_pupils
@@ -92,7 +93,6 @@ def test_return_X_y_gives_the_same_three(load):
 
 @each_case
 def test_frame_holds_the_same_values_under_their_names(load, options):
-    pd = pytest.importorskip("pandas")
     arrays, frames = load(**options), load(**options, as_frame=True)
     assert isinstance(frames.data, pd.DataFrame)
     assert isinstance(frames.target, pd.Series)
@@ -108,8 +108,6 @@ def test_frame_holds_the_same_values_under_their_names(load, options):
 @pytest.mark.parametrize("as_frame", [False, True])
 @each_case
 def test_two_calls_share_nothing(load, options, as_frame):
-    if as_frame:
-        pytest.importorskip("pandas")
     for part in load(**options, return_X_y=True, as_frame=as_frame):
         values = part.iloc if as_frame else part
         values[:] = values[0]  # would be an error if the part were a view of the read-only cache

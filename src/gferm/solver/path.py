@@ -75,8 +75,29 @@ def trace_path(gram: Array, contrasts: Array, norm: PairNorm, *, stop: float = 0
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """What one pattern makes of the price: everything is [0] + τ·[1] along the last axis.
+
+    Attributes
+    ----------
+    multipliers : array of shape (m, 2)
+    total : array of shape (2,)
+        Ω.
+    gaps : array of shape (n_clusters − 1, 2)
+        Between neighbouring clusters; infinite across blocks.
+    inner : array of shape (n_cells, 2)
+        The pulls h that hold each cluster together, cell by cell.
+    """
+
+    multipliers: Array
+    total: Array
+    gaps: Array
+    inner: Array
+
+
 class _Walk:
-    """State of the walk: the current pattern and the straight lines that belong to it."""
+    """The pattern as it stands: clusters of cells, by block and from the highest value down."""
 
     def __init__(self, gram: Array, contrasts: Array, norm: PairNorm, stop: float) -> None:
         self.gram, self.start, self.stop = gram, contrasts, stop
@@ -85,118 +106,107 @@ class _Walk:
         order = np.lexsort((-(self.lift @ contrasts), self.block_of))
         self.clusters: list[Cluster] = [np.array([cell]) for cell in order]
         self.noise = ROUNDING * float(np.abs(gram).max(initial=0.0))
-        self.finished = max(stop, FINISHED * norm.value(contrasts))
+        self.total = norm.value(contrasts)
+        self.finished = max(stop, FINISHED * self.total)
 
     def run(self) -> Path | None:
         """Follow the events; None when they do not end."""
-        price = 0.0
-        prices, multipliers = [0.0], [np.zeros_like(self.start)]
-        totals: list[float] = []
+        prices, multipliers, totals = [0.0], [np.zeros_like(self.start)], [self.total]
         for _ in range(STEPS_PER_CONTRAST * (self.start.size + 1)):
-            self._draw_lines()
-            if not totals:
-                totals.append(self.total0)
-                if self.total0 <= self.finished:
-                    break
-            merge_price, merge_at = self._next_merge(price)
-            price_next, split = self._next_split(merge_price)
-            reached = self._price_of_total(self.stop)
-            if price_next >= reached:
-                price_next = reached
-            if not np.isfinite(price_next):
+            if totals[-1] <= self.finished:
+                break
+            lines = self._draw_lines()
+            merge_price, merge_at = _next_merge(lines.gaps, prices[-1])
+            event_price, split = self._next_split(lines.inner, merge_price)
+            stop_price = _price_of(self.stop, lines.total)
+            price = max(min(event_price, stop_price), prices[-1])
+            if np.isinf(price):
                 break  # nothing changes any more: this is the smallest Ω there is
-            price = max(price, price_next)
-            self._append(prices, multipliers, totals, price)
-            if totals[-1] <= self.finished or price_next == reached:
+            if price == prices[-1] and len(prices) > 1:  # a tie: one breakpoint, its last pattern
+                prices.pop(), multipliers.pop(), totals.pop()
+            prices.append(price)
+            multipliers.append(lines.multipliers @ [1.0, price])
+            totals.append(max(float(lines.total @ [1.0, price]), 0.0))
+            if stop_price <= event_price:
                 break
             if split is not None:
-                self._split(*split)
+                at, upper, lower = split
+                self.clusters[at : at + 1] = [upper, lower]
             else:
-                self._merge(merge_at)
+                self.clusters[merge_at : merge_at + 2] = [
+                    np.concatenate(self.clusters[merge_at : merge_at + 2])
+                ]
         else:
             return None
         return Path(np.array(prices), np.array(multipliers), np.array(totals))
 
-    def _append(
-        self, prices: list[float], multipliers: list[Array], totals: list[float], price: float
-    ) -> None:
-        if price == prices[-1] and len(prices) > 1:  # a tie: one breakpoint, its last pattern
-            prices.pop(), multipliers.pop(), totals.pop()
-        prices.append(price)
-        multipliers.append(self.nu0 + price * self.nu1)
-        totals.append(max(self.total0 + price * self.total1, 0.0))
+    def _draw_lines(self) -> _Lines:
+        """Solve for ν(τ), and all that follows from it, while the pattern stands.
 
-    def _draw_lines(self) -> None:
-        """Solve for ν(τ) = ν₀ + τ ν₁ and all that follows from it, for the current pattern."""
+        ν = τ Aᵀa + Tᵀμ, where a is the slope of Ω in the cells and the rows of T are the ties
+        inside clusters; T c = 0 gives T G Tᵀ μ = T c₀ − τ T G Aᵀa.
+        """
         heads = np.array([cluster[0] for cluster in self.clusters])
-        sizes = np.array([cluster.size for cluster in self.clusters])
-        block = self.block_of[heads]
-        # slope of Ω in z: cells in lower clusters of the block minus cells in higher ones
-        above = np.cumsum(sizes) - sizes
-        first = np.searchsorted(block, block, side="left")
-        cells_in_block = np.bincount(block, weights=sizes)[block]
-        above = above - above[first]
-        slope = cells_in_block - sizes - 2 * above
-        pull = np.zeros(self.block_of.size)
-        pull[np.concatenate(self.clusters)] = np.repeat(slope, sizes)
-        pull_contrasts = self.lift.T @ pull
-
-        self.tied = [i for i, cluster in enumerate(self.clusters) if cluster.size > 1]
-        if self.tied:
-            upper = np.concatenate([np.full(c.size - 1, c[0]) for c in self._tied_clusters()])
-            lower = np.concatenate([c[1:] for c in self._tied_clusters()])
+        slope = self._slope_of_total()
+        lines = np.zeros((self.start.size, 2))
+        lines[:, 1] = self.lift.T @ slope
+        inner = np.zeros((self.block_of.size, 2))
+        tied = [cluster for cluster in self.clusters if cluster.size > 1]
+        if tied:
+            upper = np.concatenate([np.full(c.size - 1, c[0]) for c in tied])
+            lower = np.concatenate([c[1:] for c in tied])
             ties = self.lift[upper] - self.lift[lower]
             gram_ties = self.gram @ ties.T
-            rhs = np.column_stack([ties @ self.start, gram_ties.T @ pull_contrasts])
+            rhs = np.column_stack([ties @ self.start, -gram_ties.T @ lines[:, 1]])
             mu = _solve_symmetric(ties @ gram_ties, rhs)
-            self.nu0 = ties.T @ mu[:, 0]
-            self.nu1 = pull_contrasts - ties.T @ mu[:, 1]
-            # the inner pulls of each cluster, h(τ) = h₀ + τ h₁, cell by cell
-            inner = np.zeros((self.block_of.size, 2))
+            lines += ties.T @ mu
             np.add.at(inner, upper, mu)
             inner[lower] -= mu
-            inner[:, 1] *= -1.0
-            self.inner = inner
-        else:
-            self.nu0, self.nu1 = np.zeros_like(self.start), pull_contrasts
-        z0 = self.lift @ (self.start - self.gram @ self.nu0)
-        z1 = -(self.lift @ (self.gram @ self.nu1))
-        z1[np.abs(z1) <= self.noise * np.abs(self.nu1).sum()] = 0.0
-        self.total0, self.total1 = float(pull @ z0), float(pull @ z1)
-        same_block = block[1:] == block[:-1]
-        self.gap0 = np.where(same_block, z0[heads[:-1]] - z0[heads[1:]], np.inf)
-        self.gap1 = np.where(same_block, z1[heads[:-1]] - z1[heads[1:]], 0.0)
+        contrasts = -self.gram @ lines
+        contrasts[:, 0] += self.start
+        cells = self.lift @ contrasts
+        cells[np.abs(cells[:, 1]) <= self.noise * np.abs(lines[:, 1]).sum(), 1] = 0.0
+        gaps = cells[heads[:-1]] - cells[heads[1:]]
+        gaps[self.block_of[heads[1:]] != self.block_of[heads[:-1]]] = (np.inf, 0.0)
+        return _Lines(multipliers=lines, total=slope @ cells, gaps=gaps, inner=inner)
 
-    def _tied_clusters(self) -> list[Cluster]:
-        return [self.clusters[i] for i in self.tied]
+    def _slope_of_total(self) -> Array:
+        """∂Ω/∂z of each cell: cells in lower clusters of its block minus those in higher ones."""
+        sizes = np.array([cluster.size for cluster in self.clusters])
+        block = self.block_of[[cluster[0] for cluster in self.clusters]]
+        above = np.cumsum(sizes) - sizes
+        above -= above[np.searchsorted(block, block, side="left")]
+        in_block = np.bincount(block, weights=sizes)[block]
+        slope = np.zeros(self.block_of.size)
+        slope[np.concatenate(self.clusters)] = np.repeat(in_block - sizes - 2 * above, sizes)
+        return slope
 
-    def _price_of_total(self, total: float) -> float:
-        return (total - self.total0) / self.total1 if self.total1 < 0.0 else np.inf
-
-    def _next_merge(self, price: float) -> tuple[float, int]:
-        closing = self.gap1 < 0.0
-        if not closing.any():
-            return np.inf, -1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            meet = np.where(closing, -self.gap0 / self.gap1, np.inf)
-        at = int(np.argmin(meet))
-        return max(float(meet[at]), price), at
-
-    def _next_split(self, limit: float) -> tuple[float, tuple[int, Cluster, Cluster] | None]:
+    def _next_split(
+        self, inner: Array, limit: float
+    ) -> tuple[float, tuple[int, Cluster, Cluster] | None]:
         """Find the first subset to reach its bound before the price ``limit``."""
         found = None
-        for i in self.tied:
-            cluster = self.clusters[i]
-            price, top = _first_exit(self.inner[cluster], limit)
-            if top is not None:
-                limit, found = price, (i, cluster[top], np.delete(cluster, top))
+        for i, cluster in enumerate(self.clusters):
+            if cluster.size > 1:
+                price, top = _first_exit(inner[cluster], limit)
+                if top is not None:
+                    limit, found = price, (i, cluster[top], np.delete(cluster, top))
         return limit, found
 
-    def _merge(self, at: int) -> None:
-        self.clusters[at : at + 2] = [np.concatenate(self.clusters[at : at + 2])]
 
-    def _split(self, at: int, upper: Cluster, lower: Cluster) -> None:
-        self.clusters[at : at + 1] = [upper, lower]
+def _next_merge(gaps: Array, price: float) -> tuple[float, int]:
+    """Find the first two neighbours to meet from ``price`` on."""
+    closing = np.flatnonzero(gaps[:, 1] < 0.0)
+    if closing.size == 0:
+        return np.inf, -1
+    meet = -gaps[closing, 0] / gaps[closing, 1]
+    first = int(np.argmin(meet))
+    return max(float(meet[first]), price), int(closing[first])
+
+
+def _price_of(total: float, line: Array) -> float:
+    """Give the price at which a falling line reaches ``total``."""
+    return float((total - line[0]) / line[1]) if line[1] < 0.0 else np.inf
 
 
 def _first_exit(pulls: Array, limit: float) -> tuple[float, Cluster | None]:
