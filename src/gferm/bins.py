@@ -208,7 +208,7 @@ class RangeBins(DeferredBins):
         if not lo < hi:
             raise ValueError(
                 f"{name} is constant (every value is {lo:g}), so {self.n} bins over its range do "
-                "not exist; give the bins by their edges, or drop the constraint with epsilon=None."
+                "not exist; give the bins by their edges, or use a single one."
             )
         return DerivedEdgeBins(uniform_edges(lo, hi, self.n))
 

@@ -52,8 +52,7 @@ def read_sensitive_features(
     """
     if sensitive_features is None:
         raise ValueError(
-            "sensitive_features is missing: pass sensitive_features=..., one row per sample. To "
-            "train without a fairness constraint on purpose, set epsilon=None."
+            "sensitive_features is missing: pass sensitive_features=..., one row per sample."
         )
     parts = _split(sensitive_features)
     for (_, values), other in product(parts, like):

@@ -106,6 +106,11 @@ def read_sensitive(
     sensitive_features: Any, data: TrainingData, like: Sequence[Any]
 ) -> tuple[SensitiveColumn, ...]:
     """Read the sensitive attributes of the rows that count."""
+    if sensitive_features is None:
+        raise ValueError(
+            "sensitive_features is missing: pass fit(X, y, sensitive_features=...), one row per "
+            "sample, or set epsilon=None to train without a fairness constraint on purpose."
+        )
     n_samples = data.y.size if data.kept is None else data.kept.size
     columns = read_sensitive_features(sensitive_features, n_samples, like=like)
     if data.kept is None:
