@@ -145,7 +145,7 @@ def test_a_gap_in_the_second_of_two_unnamed_columns_is_found():
 
 
 def test_missing_attributes_are_an_error_that_tells_the_way_out():
-    with pytest.raises(ValueError, match=r"sensitive_features is missing: pass sensitive_features="):
+    with pytest.raises(ValueError, match=r"is missing: pass sensitive_features="):
         read_sensitive_features(None, 3)
 
 
