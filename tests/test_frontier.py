@@ -1,5 +1,7 @@
 """The frontier holds every fitted model: each point equals a fit of its own."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,14 @@ def test_a_frontier_refuses_what_a_fit_refuses():
         path.at(path.epsilons[-1])
     with pytest.raises(UnreachableEpsilonError, match="badly conditioned"):
         FairRegressor(**params).fit(X, problem.y, **data)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("d", "y_bins", "n_groups"), [(3, 4, 3), (2, 3, 4), (4, 1, 6)])
+def test_fewer_features_than_contrasts_keep_their_certificate(d, y_bins, n_groups, seed):
+    problem = make_problem(n=150, d=d, n_groups=n_groups, seed=seed)
+    params = {"kernel": "linear", "y_bins": y_bins}
+    path = frontier(problem.X, problem.y, sensitive_features=problem.s, **params)
+    for before, after in pairwise(path.epsilons):
+        for share in (0.1, 0.5, 0.9):
+            assert path.at((1 - share) * before + share * after).duality_gap_ < 1e-9

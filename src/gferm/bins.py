@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array, Codes
+from gferm.exceptions import NothingToCompareError
 
 MAX_AUTO_CATEGORIES = 10
 AUTO_QUANTILES = 5
@@ -206,7 +207,7 @@ class RangeBins(DeferredBins):
             return DerivedEdgeBins((-np.inf, np.inf))
         lo, hi = float(np.min(values)), float(np.max(values))
         if not lo < hi:
-            raise ValueError(
+            raise NothingToCompareError(
                 f"{name} is constant (every value is {lo:g}), so {self.n} bins over its range do "
                 "not exist; give the bins by their edges, or use a single one."
             )
@@ -259,7 +260,7 @@ class NoBins(Bins):
         center = float(np.average(x, weights=weight))
         spread = float(np.sqrt(np.average((x - center) ** 2, weights=weight)))
         if spread <= 1e-12 * np.abs(x).max():
-            raise ValueError(
+            raise NothingToCompareError(
                 f"{name} is constant (every value is {center:g}): there is nothing to compare. "
                 "Check the column, or drop the constraint with epsilon=None."
             )

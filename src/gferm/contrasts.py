@@ -31,6 +31,7 @@ from scipy import sparse
 
 from gferm.arrays import Array, Codes
 from gferm.cells import Cells, Partition, Score
+from gferm.exceptions import NothingToCompareError
 from gferm.pair_norm import PairNorm
 
 EPSILON_SCALES = ("mean", "sum")
@@ -182,13 +183,13 @@ def build_contrasts(
         builder.add_score(score)
     m = builder.n_columns
     if m == 0:
-        raise ValueError(
+        raise NothingToCompareError(
             f"sensitive_features and y leave no pair of cells to compare: in each of the "
             f"{cells.label_bins.n_bins} label bins at most one group has min_cell_size="
             f"{min_cell_size} rows or more. Use fewer y_bins or s_bins, or a smaller min_cell_size."
         )
     if m > cells.n_samples:
-        raise ValueError(
+        raise NothingToCompareError(
             f"There are {m} contrasts for only {cells.n_samples} samples. Use fewer y_bins or "
             "s_bins, or a larger min_cell_size."
         )
@@ -269,7 +270,7 @@ def _require_two_groups(partition: Partition) -> None:
         g for g, n in zip(partition.groups, partition.counts.sum(axis=0), strict=True) if n
     ]
     if len(populated) < 2:
-        raise ValueError(
+        raise NothingToCompareError(
             f"sensitive_features ({partition.name}) has a single group with rows, {populated}: "
             "there is nobody to compare it with. Check the column and s_bins, or drop the "
             "constraint with epsilon=None."

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class NothingToCompareError(ValueError):
+    """Labels or groups do not differ enough for any comparison; harmless without a constraint."""
+
+
 class UnreachableEpsilonError(ValueError):
     """No model of this kind meets the constraint."""
 

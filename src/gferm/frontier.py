@@ -68,7 +68,7 @@ def frontier(
     start = reduction.contrasts - contrasts.offset
     path = trace_path(reduction.gram, start, contrasts.norm)
     multipliers, epsilons = path.multipliers, path.totals / contrasts.scale
-    fairest = meet_exactly(reduction, contrasts)  # the walk ends near it, this is it
+    fairest = meet_exactly(reduction, contrasts, near=multipliers[-1])  # the walk's end, made exact
     if is_met(certify(reduction, contrasts, 0.0, fairest), 0.0, epsilons[0]):
         multipliers[-1], epsilons[-1] = fairest, 0.0
     return Frontier(epsilons, multipliers, model, data, cells, contrasts, reduction, choice)

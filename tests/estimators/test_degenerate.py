@@ -76,6 +76,13 @@ def test_without_a_constraint_nothing_needs_to_be_comparable(problem, trouble):
     assert np.isnan(model.violation_)
 
 
+def test_without_a_constraint_a_slip_in_the_bins_is_still_an_error(problem):
+    with pytest.raises(ValueError, match="in none of the y_bins"):
+        FairRegressor(epsilon=None, y_bins=[0.0, 0.1]).fit(
+            problem.X, problem.y, sensitive_features=problem.s
+        )
+
+
 def test_a_misaligned_attribute_is_caught_behind_a_scaler(problem):
     X, y = pd.DataFrame(problem.X), pd.Series(problem.y)
     s = pd.Series(problem.s).sort_values()

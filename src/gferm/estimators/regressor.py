@@ -29,6 +29,7 @@ from gferm.estimators.training import (
     read_sensitive,
     read_training_data,
 )
+from gferm.exceptions import NothingToCompareError
 from gferm.kernels import (
     DENSE_ONLY,
     NONNEGATIVE_ONLY,
@@ -271,8 +272,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns = read_sensitive(sensitive_features, data, like=(X, y))
         try:
             return data, *compare_cells(self, data.y, columns, data.weight)
-        except ValueError:
-            if self.epsilon is None:  # nothing to compare, but nothing was to be constrained
+        except NothingToCompareError:
+            if self.epsilon is None:  # nothing was to be constrained
                 return data, None, None
             raise
 

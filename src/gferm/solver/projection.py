@@ -101,13 +101,16 @@ def require_met(
     )
 
 
-def meet_exactly(reduction: Reduction, contrasts: Contrasts) -> Array:
-    """Find ν with c = o: solve G ν = c₀ − o, then correct what rounding left over."""
+def meet_exactly(reduction: Reduction, contrasts: Contrasts, near: Array | None = None) -> Array:
+    """Find ν with c = o: solve G ν = c₀ − o, then correct what rounding left over.
+
+    Where G is singular there are many such ν; the one nearest to ``near`` (0 by default) is found.
+    """
     values, vectors = np.linalg.eigh(reduction.gram)
     cutoff = values.size * np.finfo(float).eps * values[-1]
     inverse = np.zeros_like(values)
     np.divide(1.0, values, out=inverse, where=values > cutoff)
-    multipliers = np.zeros(values.size)
+    multipliers = np.zeros(values.size) if near is None else near.copy()
     for _ in range(REFINEMENTS):
         reached = reduction.contrasts_of(reduction.coefficients(multipliers))
         multipliers += vectors @ (inverse * (vectors.T @ (reached - contrasts.offset)))
