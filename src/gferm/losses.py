@@ -1,51 +1,318 @@
-"""Losses ℓ_k(ŷ, y) whose cell means are compared by the loss-general fairness measure.
+"""Convex losses of the risk: value, prox, conjugate, range of slopes.
 
-linear       ŷ − y           first moment of the error (paper, section 3.3)
-squared      (ŷ − y)²
-absolute     |ŷ − y|
-zero_one     1{y ŷ ≤ 0}      labels −1 and +1: equalized odds
-half_margin  (1 − y ŷ)/2     labels −1 and +1: the linear relaxation of zero_one
-prediction   ŷ               Mean Distance
+A loss is a convex function φ of one number, the residual t = u − y or the margin t = y·u:
+
+    squared               t²                          absolute    |t|
+    huber                 t², 2δ|t| − δ² beyond δ     quantile    τ max(−t, 0) + (1 − τ) max(t, 0)
+    epsilon_insensitive   max(|t| − width, 0)         hinge       max(1 − t, 0)
+    squared_hinge         max(1 − t, 0)²              log_loss    log(1 + exp(−t))
+
+and brings what the solver asks of it, all elementwise:
+
+    value(y, u)           ℓ(y, u)
+    prox(y, v, rho)       argmin_u ℓ(y, u) + ρ/2 (u − v)²
+    conjugate(y, g)       sup_u g u − ℓ(y, u), for g between the slopes
+    slopes(y)             the least and the largest slope: where the conjugate is finite
+
+A new loss is one small class with φ, its prox, conjugate and slopes; no solver changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from scipy.special import expit, xlogy
 
 from gferm.arrays import Array
 
-FairnessLoss = Callable[[Array, Array], Array]
+NEWTON_STEPS = 50  # far more than the six that the logistic prox takes
 
 
-def _margin(y_pred: Array, y_true: Array) -> Array:
-    """Give y ŷ; with labels 0 and 1 it would call every error on class 0 equal."""
-    if not np.isin(y_true, (-1, 1)).all():
-        raise ValueError(
-            f"This loss needs labels −1 and +1, got {np.unique(y_true)[:5].tolist()}; recode y as "
-            "2 y − 1 if it is 0 and 1, or use equalized_odds_difference, which takes any classes."
+def _require(holds: bool, name: str, value: float, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{name}={value!r} must be {what}.")
+
+
+class Loss(ABC):
+    """ℓ(y, u), convex in the prediction u.
+
+    Attributes
+    ----------
+    takes_classes : bool
+        Whether y are the signs −1 and +1 of a class, not numbers.
+    """
+
+    takes_classes: ClassVar[bool]
+
+    @abstractmethod
+    def value(self, y: Array, u: Array) -> Array:
+        """Give ℓ(y, u)."""
+
+    @abstractmethod
+    def prox(self, y: Array, v: Array, rho: float) -> Array:
+        """Give argmin_u ℓ(y, u) + ρ/2 (u − v)²."""
+
+    @abstractmethod
+    def conjugate(self, y: Array, g: Array) -> Array:
+        """Give sup_u g u − ℓ(y, u)."""
+
+    @abstractmethod
+    def slopes(self, y: Array) -> tuple[Array, Array]:
+        """Give the least and the largest slope of ℓ(y, ·)."""
+
+
+class _ScalarLoss(Loss):
+    """A loss given by φ(t); the subclasses below say what t is."""
+
+    @abstractmethod
+    def _value(self, t: Array) -> Array:
+        """φ(t)."""
+
+    @abstractmethod
+    def _prox(self, t: Array, rho: float) -> Array:
+        """argmin_z φ(z) + ρ/2 (z − t)²."""
+
+    @abstractmethod
+    def _conjugate(self, slope: Array) -> Array:
+        """φ*(slope)."""
+
+    @property
+    @abstractmethod
+    def _slopes(self) -> tuple[float, float]:
+        """The least and the largest slope of φ."""
+
+
+class ResidualLoss(_ScalarLoss):
+    """φ(u − y)."""
+
+    takes_classes = False
+
+    def value(self, y: Array, u: Array) -> Array:
+        """Give φ(u − y)."""
+        return self._value(u - y)
+
+    def prox(self, y: Array, v: Array, rho: float) -> Array:
+        """Give the prox of φ, moved to y."""
+        return y + self._prox(v - y, rho)
+
+    def conjugate(self, y: Array, g: Array) -> Array:
+        """Give g y + φ*(g)."""
+        return g * y + self._conjugate(g)
+
+    def slopes(self, y: Array) -> tuple[Array, Array]:
+        """Give the slopes of φ, the same in every row."""
+        low, high = self._slopes
+        return np.full(y.shape, low), np.full(y.shape, high)
+
+
+class MarginLoss(_ScalarLoss):
+    """φ(y u) with y = ±1."""
+
+    takes_classes = True
+
+    def value(self, y: Array, u: Array) -> Array:
+        """Give φ(y u)."""
+        return self._value(y * u)
+
+    def prox(self, y: Array, v: Array, rho: float) -> Array:
+        """Give the prox of φ, mirrored where y = −1."""
+        return y * self._prox(y * v, rho)
+
+    def conjugate(self, y: Array, g: Array) -> Array:
+        """Give φ*(y g)."""
+        return self._conjugate(y * g)
+
+    def slopes(self, y: Array) -> tuple[Array, Array]:
+        """Give the slopes of φ, mirrored where y = −1."""
+        low, high = self._slopes
+        return np.where(y > 0, low, -high), np.where(y > 0, high, -low)
+
+
+@dataclass(frozen=True)
+class Squared(ResidualLoss):
+    """t², as in Ridge."""
+
+    def _value(self, t: Array) -> Array:
+        return t**2
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        return t * (rho / (2.0 + rho))
+
+    def _conjugate(self, slope: Array) -> Array:
+        return slope**2 / 4.0
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -np.inf, np.inf
+
+
+@dataclass(frozen=True)
+class Huber(ResidualLoss):
+    """t² up to |t| = ``delta``, then straight: outliers pull no harder than that.
+
+    As in HuberRegressor, without its estimate of the scale: ``delta`` is in units of y.
+    """
+
+    delta: float = 1.35
+
+    def __post_init__(self) -> None:
+        _require(self.delta > 0, "delta", self.delta, "a positive number")
+
+    def _value(self, t: Array) -> Array:
+        inside = np.minimum(np.abs(t), self.delta)
+        return inside * (2.0 * np.abs(t) - inside)
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        step = 2.0 * self.delta / rho
+        return np.where(
+            np.abs(t) <= self.delta + step, t * (rho / (2.0 + rho)), t - step * np.sign(t)
         )
-    return y_pred * y_true
+
+    def _conjugate(self, slope: Array) -> Array:
+        return slope**2 / 4.0
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -2.0 * self.delta, 2.0 * self.delta
 
 
-FAIRNESS_LOSSES: dict[str, FairnessLoss] = {
-    "linear": lambda y_pred, y_true: y_pred - y_true,
-    "squared": lambda y_pred, y_true: (y_pred - y_true) ** 2,
-    "absolute": lambda y_pred, y_true: np.abs(y_pred - y_true),
-    "zero_one": lambda y_pred, y_true: (_margin(y_pred, y_true) <= 0).astype(float),
-    "half_margin": lambda y_pred, y_true: (1.0 - _margin(y_pred, y_true)) / 2.0,
-    "prediction": lambda y_pred, y_true: y_pred,
+@dataclass(frozen=True)
+class EpsilonInsensitive(ResidualLoss):
+    """max(|t| − ``width``, 0): errors within the tube are free, as in SVR; |t| for width 0."""
+
+    width: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 0, "width", self.width, "zero or more")
+
+    def _value(self, t: Array) -> Array:
+        return np.asarray(np.maximum(np.abs(t) - self.width, 0.0))
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        return np.asarray(t - np.sign(t) * np.clip(np.abs(t) - self.width, 0.0, 1.0 / rho))
+
+    def _conjugate(self, slope: Array) -> Array:
+        return np.asarray(self.width * np.abs(slope))
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+
+@dataclass(frozen=True)
+class Quantile(ResidualLoss):
+    """The pinball loss: the conditional quantile of ``level``."""
+
+    level: float = 0.5
+
+    def __post_init__(self) -> None:
+        _require(0 < self.level < 1, "level", self.level, "between 0 and 1")
+
+    def _value(self, t: Array) -> Array:
+        return np.maximum((1.0 - self.level) * t, -self.level * t)
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        return t - np.clip(t, -self.level / rho, (1.0 - self.level) / rho)
+
+    def _conjugate(self, slope: Array) -> Array:
+        return np.zeros_like(slope)
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -self.level, 1.0 - self.level
+
+
+@dataclass(frozen=True)
+class Hinge(MarginLoss):
+    """max(1 − t, 0): the support vector machine."""
+
+    def _value(self, t: Array) -> Array:
+        return np.maximum(1.0 - t, 0.0)
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        return t + np.clip(1.0 - t, 0.0, 1.0 / rho)
+
+    def _conjugate(self, slope: Array) -> Array:
+        return slope
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -1.0, 0.0
+
+
+@dataclass(frozen=True)
+class SquaredHinge(MarginLoss):
+    """max(1 − t, 0)²: as in LinearSVC."""
+
+    def _value(self, t: Array) -> Array:
+        return np.maximum(1.0 - t, 0.0) ** 2
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        return t + np.maximum(1.0 - t, 0.0) * (2.0 / (2.0 + rho))
+
+    def _conjugate(self, slope: Array) -> Array:
+        return slope + slope**2 / 4.0
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -np.inf, 0.0
+
+
+@dataclass(frozen=True)
+class LogLoss(MarginLoss):
+    """log(1 + exp(−t)): logistic regression; the only one with probabilities."""
+
+    def _value(self, t: Array) -> Array:
+        return np.logaddexp(0.0, -t)
+
+    def _prox(self, t: Array, rho: float) -> Array:
+        """Solve ρ (z − t) = p(z), p(z) = 1/(1 + exp(z)), by Newton's method.
+
+        The left side minus the right is increasing, convex for z < 0 and concave above, so from
+        z = 0 (or from the root's side of it) the steps never overshoot.
+        """
+        z = np.clip(0.0, t, t + 1.0 / rho)  # the root lies there
+        for _ in range(NEWTON_STEPS):
+            p = expit(-z)
+            step = (rho * (z - t) - p) / (rho + p * (1.0 - p))
+            z -= step
+            if np.abs(step).max(initial=0.0) <= 1e-7:  # the next step would be its square
+                break
+        return np.asarray(z)
+
+    def _conjugate(self, slope: Array) -> Array:
+        p = np.clip(-slope, 0.0, 1.0)
+        return np.asarray(xlogy(p, p) + xlogy(1.0 - p, 1.0 - p))
+
+    @property
+    def _slopes(self) -> tuple[float, float]:
+        return -1.0, 0.0
+
+
+LOSSES: dict[str, Loss] = {
+    "squared": Squared(),
+    "absolute": EpsilonInsensitive(width=0.0),
+    "huber": Huber(),
+    "quantile": Quantile(),
+    "epsilon_insensitive": EpsilonInsensitive(),
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "log_loss": LogLoss(),
 }
+REGRESSION_LOSSES = tuple(name for name, loss in LOSSES.items() if not loss.takes_classes)
+CLASSIFICATION_LOSSES = (*(n for n, loss in LOSSES.items() if loss.takes_classes), "squared")
 
 
-def fairness_loss(loss: str | FairnessLoss) -> FairnessLoss:
-    """Look a loss up by name; a callable ``loss(y_pred, y_true)`` stands for itself."""
-    if callable(loss):
+def as_loss(loss: str | Loss, names: tuple[str, ...]) -> Loss:
+    """Look a loss up among ``names``; a Loss stands for itself."""
+    if isinstance(loss, Loss):
         return loss
-    if loss not in FAIRNESS_LOSSES:
+    if loss not in names:
         raise ValueError(
-            f"loss={loss!r} is unknown; use one of {sorted(FAIRNESS_LOSSES)} or a callable "
-            "loss(y_pred, y_true)."
+            f"loss={loss!r} is not one of {sorted(names)}; a loss with parameters is given as an "
+            "object of gferm.losses, for example Huber(delta=1.0)."
         )
-    return FAIRNESS_LOSSES[loss]
+    return LOSSES[loss]

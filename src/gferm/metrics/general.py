@@ -8,7 +8,7 @@ import numpy as np
 
 from gferm.bins import Bins, BinsLike
 from gferm.cells import SensitiveBins
-from gferm.losses import FairnessLoss, fairness_loss
+from gferm.fairness_losses import FairnessLoss, fairness_loss
 from gferm.metrics.cell_values import CellValues, average_gap
 from gferm.metrics.reading import sort_into_cells
 
@@ -57,7 +57,7 @@ def cell_risks(
     s_bins: SensitiveBins = "auto",
     intersectional: bool = True,
 ) -> CellValues:
-    """Mean loss L̂^{k,q} of each cell; ``loss`` is a name of losses.py or a callable."""
+    """Mean loss L̂^{k,q} of each cell; ``loss`` is a name of fairness_losses.py or a callable."""
     y, y_pred, cells = sort_into_cells(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
