@@ -1,5 +1,6 @@
 """Handing out: several attributes, bin edges, and life without pandas."""
 
+import gzip
 import subprocess
 import sys
 
@@ -7,10 +8,13 @@ import numpy as np
 import pytest
 
 from gferm.bins import uniform_edges
-from gferm.datasets import load_crime, load_law, load_pupils
+from gferm.datasets import load_compas, load_crime, load_german, load_law, load_pupils
+from gferm.datasets._bundled import read_csv
 
 
-@pytest.mark.parametrize("load", [load_pupils, load_law], ids=lambda load: load.__name__)
+@pytest.mark.parametrize(
+    "load", [load_pupils, load_law, load_german, load_compas], ids=lambda load: load.__name__
+)
 @pytest.mark.parametrize("value", [[], ["sex", "sex"], ["sex", "nonsense"]])
 def test_sequence_must_name_known_attributes_once(load, value):
     with pytest.raises(ValueError, match="sensitive=") as error:
@@ -45,6 +49,17 @@ def test_missing_pandas_is_explained(monkeypatch):
 def test_package_and_arrays_need_no_pandas():
     code = "import sys; sys.modules['pandas'] = None; import gferm.datasets as d; d.load_pupils()"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_csv_is_read_packed_or_plain(tmp_path, pack):
+    file = tmp_path / "table"  # no ending: the content tells
+    file.write_bytes(pack('a,b,c\n1,x,2\n,"y, é",-3.5\n'.encode()))
+    columns = read_csv(file)
+    assert list(columns) == ["a", "b", "c"]
+    np.testing.assert_array_equal(columns["a"], [1, np.nan])
+    assert columns["b"].tolist() == ["x", "y, é"]
+    assert columns["c"].tolist() == [2, -3.5]
 
 
 @pytest.mark.parametrize(

@@ -1,43 +1,55 @@
 """Read the bundled files and hand a dataset out as the caller wants it.
 
 A bundled file is a gzip CSV with a header row; an empty field is a missing value. ``read_columns``
-reads one, and ``Dataset.hand_out`` gives a Bunch or a tuple, as NumPy arrays or pandas objects.
-Which columns are features, target or sensitive is each loader's own business, not this file's.
+reads one, ``read_csv`` reads such a file from anywhere, and ``Dataset.hand_out`` gives a Bunch or a
+tuple, as NumPy arrays or pandas objects. An attribute that a file holds as codes or as 0/1 columns
+becomes words with ``in_words`` or ``categories``. Which columns are features, target or sensitive
+is each loader's own business, not this file's.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 Edges: TypeAlias = tuple[float, ...]
-BinsSpec: TypeAlias = str | Edges  # "auto": one group for each category
+BinsSpec: TypeAlias = str | Edges  # "auto": one bin or group for each category
 
 # A Bunch or a tuple (X, y, sensitive_features). scikit-learn ships no type hints, so a union of
 # the two would tell callers nothing and make them cast.
 Loaded: TypeAlias = Any
 
+GZIP_MAGIC = b"\x1f\x8b"
+
 
 @cache
 def read_columns(filename: str) -> Columns:
     """Columns of a bundled file by name: float where every field is a number, else str."""
-    path = resources.files("gferm.datasets") / "data" / filename
-    with (
-        path.open("rb") as compressed,
-        gzip.open(compressed, "rt", encoding="utf-8", newline="") as text,
-    ):
-        header, *rows = csv.reader(text)
+    return read_csv(resources.files("gferm.datasets") / "data" / filename)
+
+
+def read_csv(path: Path | Traversable) -> Columns:
+    """Columns of a CSV file, gzip or plain, by name: float where every field is a number."""
+    content = path.read_bytes()
+    if content.startswith(GZIP_MAGIC):
+        content = gzip.decompress(content)
+    header, *rows = csv.reader(io.StringIO(content.decode("utf-8"), newline=""))
     fields = zip(*rows, strict=True)
     return MappingProxyType({n: _parse(f) for n, f in zip(header, fields, strict=True)})
 
@@ -49,6 +61,24 @@ def _parse(fields: Sequence[str]) -> NDArray[Any]:
         column = np.array(fields)
     column.flags.writeable = False  # the cache is shared by all callers
     return column
+
+
+def in_words(words: NDArray[np.str_], codes: NDArray[Any]) -> NDArray[np.str_]:
+    """Give the word of each row from its code 0, 1, ..."""
+    chosen: NDArray[np.str_] = words[codes.astype(int)]
+    return chosen
+
+
+def flags(columns: Columns, prefix: str) -> dict[str, NDArray[np.float64]]:
+    """Give the 0/1 columns of an attribute: those whose names begin with `prefix`."""
+    return {name: column for name, column in columns.items() if name.startswith(prefix)}
+
+
+def categories(columns: Columns, prefix: str) -> NDArray[np.str_]:
+    """Give the category of each row from 0/1 columns, exactly one of which is 1 in every row."""
+    chosen = flags(columns, prefix)
+    words = np.array([name.removeprefix(prefix) for name in chosen])
+    return in_words(words, np.argmax(list(chosen.values()), axis=0))
 
 
 def check_sensitive(name: object, valid: Sequence[str]) -> None:
@@ -77,10 +107,10 @@ class Dataset:
 
     features: Columns
     target_name: str
-    target: NDArray[np.float64]
+    target: NDArray[Any]  # numbers, or the words of classes
     sensitive: Columns
     several: bool  # the attributes were asked for as a sequence: keep them two-dimensional
-    y_bins: Edges
+    y_bins: BinsSpec
     s_bins: Sequence[BinsSpec]  # one for each sensitive attribute
     description: str
 
@@ -103,7 +133,7 @@ class Dataset:
             DESCR=self.description,
         )
 
-    def _arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    def _arrays(self) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
         X = np.column_stack(list(self.features.values())).astype(np.float64, copy=False)
         columns = [column.copy() for column in self.sensitive.values()]
         # object: the attributes may be of different kinds, and a number must stay a number

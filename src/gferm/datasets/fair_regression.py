@@ -6,10 +6,11 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import Bunch, check_random_state, check_scalar
+from sklearn.utils import Bunch, check_random_state
 
 from gferm.bins import uniform_edges
 from gferm.datasets._bundled import Loaded
+from gferm.datasets._numbers import check_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,12 +95,12 @@ def make_fair_regression(
     >>> made.gap_plain, made.coef_fair[-1].item()
     (0.5, 0.0)
     """
-    _check("n_samples", n_samples, Integral, 1)
-    _check("n_features", n_features, Integral, 0)
-    _check("n_groups", n_groups, Integral, 2)
-    _check("bias", bias, Real, None)
-    _check("proxy_noise", proxy_noise, Real, 0)
-    _check("noise", noise, Real, 0)
+    check_number("n_samples", n_samples, Integral, 1)
+    check_number("n_features", n_features, Integral, 0)
+    check_number("n_groups", n_groups, Integral, 2)
+    check_number("bias", bias, Real)
+    check_number("proxy_noise", proxy_noise, Real, 0)
+    check_number("noise", noise, Real, 0)
     rng = check_random_state(random_state)
     beta = rng.standard_normal(n_features)
     Z = rng.standard_normal((n_samples, n_features))
@@ -142,9 +143,3 @@ def _optima(
         "mse_fair": noise**2 + bias**2 * variance,
         "gap_plain": abs(weight) * distance,
     }
-
-
-def _check(name: str, value: Any, kind: type, low: float | None) -> None:
-    check_scalar(value, name, kind, min_val=low)
-    if not np.isfinite(value):  # nan passes every comparison above
-        raise ValueError(f"{name} == {value}, must be finite.")

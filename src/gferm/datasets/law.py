@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gferm.bins import uniform_edges
 from gferm.datasets._bundled import (
-    Columns,
     Dataset,
     Loaded,
+    categories,
     choose_sensitive,
+    flags,
     read_columns,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 TARGET = "ZFYA"
 FEATURES = ("LSAT", "UGPA")
@@ -97,28 +94,14 @@ def load_law(
     features = {name: columns[name] for name in FEATURES}
     if include_sensitive:
         for name in names:
-            features |= _flags(columns, name)
+            features |= flags(columns, PREFIXES[name])
     return Dataset(
         features=features,
         target_name=TARGET,
         target=columns[TARGET],
-        sensitive={name: _categories(columns, name) for name in names},
+        sensitive={name: categories(columns, PREFIXES[name]) for name in names},
         several=not isinstance(sensitive, str),
         y_bins=uniform_edges(-3.5, 3.5, 10),
         s_bins=["auto"] * len(names),
         description=DESCRIPTION,
     ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
-
-
-def _flags(columns: Columns, attribute: str) -> dict[str, NDArray[np.float64]]:
-    """The 0/1 columns of an attribute."""
-    prefix = PREFIXES[attribute]
-    return {name: column for name, column in columns.items() if name.startswith(prefix)}
-
-
-def _categories(columns: Columns, attribute: str) -> NDArray[np.str_]:
-    """The category of each row, from the 0/1 columns; exactly one of them is 1 in every row."""
-    flags = _flags(columns, attribute)
-    labels = np.array([name.removeprefix(PREFIXES[attribute]) for name in flags])
-    categories: NDArray[np.str_] = labels[np.argmax(list(flags.values()), axis=0)]
-    return categories
