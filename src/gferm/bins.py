@@ -185,6 +185,23 @@ class CategoryBins(Bins):
 
 
 @dataclass(frozen=True)
+class OneBin(Bins):
+    """Everybody, whatever the values are."""
+
+    explicit: ClassVar[bool] = False
+
+    def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> OneBin:
+        return self
+
+    def assign(self, values: npt.ArrayLike) -> Codes:
+        return np.zeros(np.shape(values), dtype=np.intp)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("all",)
+
+
+@dataclass(frozen=True)
 class DeferredBins(Bins):
     """A rule that makes bins once it sees data."""
 
@@ -202,9 +219,9 @@ class RangeBins(DeferredBins):
     """``n`` bins of equal width over the range of the data."""
 
     def resolve(self, values: npt.NDArray[Any], weight: Array | None, name: str) -> Bins:
+        if self.n == 1:  # nothing to settle on the data
+            return OneBin()
         _require_numbers(values, name, f"{self.n} uniform bins")
-        if self.n == 1:  # everybody: nothing to settle on the data
-            return DerivedEdgeBins((-np.inf, np.inf))
         lo, hi = float(np.min(values)), float(np.max(values))
         if not lo < hi:
             raise NothingToCompareError(

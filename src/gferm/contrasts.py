@@ -162,13 +162,15 @@ def no_contrasts(n_samples: int) -> sparse.csr_array:
 
 def build_contrasts(
     cells: Cells,
-    y: Array,
+    y: Array | None = None,
     *,
     match: str = "prediction",
     min_cell_size: int = 1,
     epsilon_scale: str = "mean",
 ) -> Contrasts:
     """Compare every pair of populated cells within each label bin.
+
+    ``y`` are the numbers that predictions are compared with for match="residual"; else not needed.
 
     Raises
     ------
@@ -198,7 +200,7 @@ def build_contrasts(
     return Contrasts(
         columns=columns,
         blocks=tuple(builder.blocks),
-        offset=columns.T @ y if match == "residual" else np.zeros(m),
+        offset=columns.T @ y if match == "residual" and y is not None else np.zeros(m),
         scale=float(n_pairs) if epsilon_scale == "mean" else 0.5,
     )
 

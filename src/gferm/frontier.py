@@ -20,6 +20,7 @@ from gferm.estimators.outcome import speak_up
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
+from gferm.losses import LOSSES, REGRESSION_LOSSES, as_loss
 from gferm.solver.choice import SolverChoice
 from gferm.solver.path import trace_path
 from gferm.solver.projection import certify, is_met, meet_exactly, require_met
@@ -61,17 +62,21 @@ def frontier(
         raise ValueError("frontier() covers every epsilon; leave the argument out.")
     model = FairRegressor(**params)
     model._validate_params()
+    _require_square_loss(model)
     data, cells, contrasts = model._read(X, y, sensitive_features, sample_weight)
     assert cells is not None
     assert contrasts is not None
-    reduction, choice = model._reduce(data, contrasts)
+    factorized, choice = model._factorize(
+        data, model._targets(data.y)[0], contrasts, model._choose(data), model.alpha
+    )
+    reduction = factorized.reduce()
     start = reduction.contrasts - contrasts.offset
     path = trace_path(reduction.gram, start, contrasts.norm)
-    multipliers, epsilons = path.multipliers, path.totals / contrasts.scale
-    fairest = meet_exactly(reduction, contrasts, near=multipliers[-1])  # the walk's end, made exact
-    if is_met(certify(reduction, contrasts, 0.0, fairest), 0.0, epsilons[0]):
-        multipliers[-1], epsilons[-1] = fairest, 0.0
-    return Frontier(epsilons, multipliers, model, data, cells, contrasts, reduction, choice)
+    nu, epsilons = path.multipliers, path.totals / contrasts.scale
+    fairest = meet_exactly(reduction, contrasts, near=nu[-1])  # the walk's end, made exact
+    if is_met(certify(reduction, contrasts, 0.0, fairest).violation, 0.0, epsilons[0]):
+        nu[-1], epsilons[-1] = fairest, 0.0
+    return Frontier(epsilons, nu, model, data, cells, contrasts, reduction, choice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +87,14 @@ class Frontier:
     ----------
     epsilons : array of shape (n_breakpoints,)
         Decreasing: from the gap of the plain model to 0, or to the smallest that can be reached.
-    multipliers : array of shape (n_breakpoints, m)
-        Marginal costs of the contrasts at the breakpoints.
+    nu : array of shape (n_breakpoints, m)
+        The solver's ν at the breakpoints, half the marginal costs of the contrasts.
     cells : Cells
     contrasts : Contrasts
     """
 
     epsilons: Array
-    multipliers: Array
+    nu: Array
     model: FairRegressor
     data: TrainingData
     cells: Cells
@@ -106,12 +111,17 @@ class Frontier:
             f"to {self.epsilons[-1]:.4g}>"
         )
 
+    @property
+    def multipliers(self) -> Array:
+        """Marginal costs of the contrasts at the breakpoints, (n_breakpoints, m)."""
+        return 2.0 * self.nu
+
     @cached_property
     def mean_squared_errors(self) -> Array:
         """Training error at the breakpoints; it need not be monotone, as `objectives` are."""
         weight = self.data.weight
         mass = self.data.y.size if weight is None else float(weight.sum())
-        return self.reduction.risk(self.multipliers) / mass
+        return self.reduction.risk(self.nu) / mass
 
     def objectives_at(self, epsilons: Any) -> Array:
         """Give Σ (y − f)² + alpha ‖w‖² for any epsilons: convex and decreasing."""
@@ -120,12 +130,12 @@ class Frontier:
     @cached_property
     def objectives(self) -> Array:
         """Σ (y − f)² + alpha ‖w‖² at the breakpoints, increasing."""
-        return self.reduction.objective(self.multipliers)
+        return self.reduction.objective(self.nu)
 
     @cached_property
     def gaps(self) -> Array:
         """Signed gap of every compared pair at the breakpoints, (n_breakpoints, n_pairs)."""
-        reached = self.reduction.contrasts_of(self.reduction.coefficients(self.multipliers))
+        reached = self.reduction.contrasts_of(self.reduction.coefficients(self.nu))
         return np.array([self.contrasts.gaps_of(row) for row in reached])
 
     def at(self, epsilon: float) -> FairRegressor:
@@ -168,7 +178,7 @@ class Frontier:
                 f"{smallest:.6g}, where the model has no freedom left."
             )
         increasing = self.epsilons[::-1]
-        columns = [np.interp(epsilons, increasing, nu) for nu in self.multipliers[::-1].T]
+        columns = [np.interp(epsilons, increasing, nu) for nu in self.nu[::-1].T]
         return np.array(columns).T
 
     def _model(self, epsilon: float, multipliers: Array) -> FairRegressor:
@@ -177,7 +187,15 @@ class Frontier:
             if hasattr(self.model, name):
                 setattr(model, name, getattr(self.model, name))
         solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
-        require_met(solution, float(epsilon), float(self.epsilons[0]), self.contrasts)
-        model._accept(self.data, self.cells, self.contrasts, self.choice, solution)
-        speak_up(model, solution, self.reduction)
+        require_met(solution.violation, float(epsilon), float(self.epsilons[0]), self.contrasts)
+        model._accept(self.data, self.cells, self.contrasts, self.choice, [solution])
+        speak_up(model, [solution])
         return model
+
+
+def _require_square_loss(model: FairRegressor) -> None:
+    if as_loss(model.loss, REGRESSION_LOSSES) != LOSSES["squared"]:
+        raise ValueError(
+            f"loss={model.loss!r}: only the square loss has an exact frontier. Fit FairRegressor "
+            "for each epsilon of interest instead."
+        )

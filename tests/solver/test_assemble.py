@@ -29,9 +29,9 @@ def test_both_forms_reduce_to_the_same_numbers(problem, fit_intercept, weighted,
         model.fit(X, y, sensitive_features=problem.s, sample_weight=weight)
         columns = model.contrasts_.columns
     options = {"weight": weight, "fit_intercept": fit_intercept}
-    by_features = assemble.linear_system(X, y, columns, **options).reduce(alpha)
-    by_kernel = assemble.kernel_system(X @ X.T, y, columns, **options).reduce(alpha)
-    by_spectrum = assemble.kernel_system(X @ X.T, y, columns, **options).diagonalize().reduce(alpha)
+    by_features = assemble.linear_system(X, y, columns, **options).factorize(alpha).reduce()
+    by_kernel = assemble.kernel_system(X @ X.T, y, columns, **options).factorize(alpha).reduce()
+    by_spectrum = assemble.kernel_system(X @ X.T, y, columns, **options).diagonalize(alpha).reduce()
     nu = np.random.default_rng(1).normal(size=columns.shape[1]) / 10
     for other in (by_kernel, by_spectrum):
         np.testing.assert_allclose(by_features.gram, other.gram, atol=1e-10)
@@ -50,10 +50,12 @@ def test_a_spectrum_gives_every_alpha_what_its_own_cholesky_gives(problem):
     model = FairRegressor(gamma=0.2, y_bins=3)
     model.fit(problem.X, problem.y, sensitive_features=problem.s)
     kernel, columns = model._kernel(), model.contrasts_.columns
-    spectral = assemble.kernel_system(kernel(problem.X), problem.y, columns).diagonalize()
+    spectral = assemble.kernel_system(kernel(problem.X), problem.y, columns).diagonalize(1.0)
     for alpha in 10.0 ** np.arange(-3, 4):
-        direct = assemble.kernel_system(kernel(problem.X), problem.y, columns).reduce(alpha)
-        reduced = spectral.reduce(alpha)
+        direct = (
+            assemble.kernel_system(kernel(problem.X), problem.y, columns).factorize(alpha).reduce()
+        )
+        reduced = spectral.shifted(alpha).reduce()
         np.testing.assert_allclose(reduced.gram, direct.gram, atol=1e-9)
         np.testing.assert_allclose(reduced.contrasts, direct.contrasts, atol=1e-9)
         np.testing.assert_allclose(reduced.restore(reduced.plain), direct.plain, atol=1e-7)

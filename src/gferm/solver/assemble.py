@@ -10,7 +10,8 @@ from scipy import sparse
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
 from gferm.kernels import center_kernel
-from gferm.solver.system import KernelGeometry, LinearGeometry, System
+from gferm.solver.geometry import KernelGeometry, LinearGeometry
+from gferm.solver.system import System, Target
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 
@@ -44,14 +45,14 @@ def kernel_system(
     floor = np.full(n, ROUNDING * size) if scale is None else ROUNDING * size * scale
     return System(
         matrix=matrix,
-        target=target,
+        target=Target(target, level, float(target @ target)),
         steering=columns.toarray(),
         probe=_above_rounding(np.asarray(columns.T @ matrix).T, floor),
         anchor=anchor,
-        level=level,
-        scale=scale,
         null=null if fit_intercept else None,
-        geometry=KernelGeometry(),
+        weight=weight,
+        centred=fit_intercept,
+        geometry=KernelGeometry(scale),
     )
 
 
@@ -99,14 +100,14 @@ def linear_system(
     square = centred**2 if weight is None else weight * centred**2
     return System(
         matrix=matrix,
-        target=target,
+        target=Target(target, level, float(square.sum())),
         steering=probe,
         probe=probe,
         anchor=anchor,
-        level=level,
-        scale=None,
         null=None,
-        geometry=LinearGeometry(float(square.sum())),
+        weight=weight,
+        centred=fit_intercept,
+        geometry=LinearGeometry(X, anchor),
     )
 
 

@@ -9,18 +9,32 @@ from typing import Any, Literal
 
 from scipy.linalg import LinAlgWarning
 
+from gferm.losses import LOSSES, Loss, as_loss
 from gferm.solver.factorization import NotPositiveDefiniteError
-from gferm.solver.system import Reduction, System
+from gferm.solver.system import FactorizedSystem, System
 
 SOLVERS = ("auto", "cholesky", "spectrum")
+LIBSVM = "libsvm"
 
 
 @dataclass(frozen=True)
 class SolverChoice:
-    """The form of the problem (n coefficients or d) and its factorisation."""
+    """What runs.
 
+    Attributes
+    ----------
+    method : {"projection", "splitting", "libsvm"}
+        The exact projection (square loss), splitting (any loss), or libsvm on the projected
+        kernel (hinge, epsilon 0 or None).
+    form : {"kernel", "linear"}
+        n unknowns or d.
+    factorization : {"cholesky", "spectrum"} or None
+        Of the n×n or d×d matrix; libsvm needs none.
+    """
+
+    method: Literal["projection", "splitting", "libsvm"]
     form: Literal["kernel", "linear"]
-    factorization: Literal["cholesky", "spectrum"]
+    factorization: Literal["cholesky", "spectrum"] | None
 
 
 def choose_solver(
@@ -30,39 +44,61 @@ def choose_solver(
     n_features: int,
     alpha: float,
     solver: str = "auto",
+    loss: str | Loss = "squared",
+    epsilon: float | None = 0.0,
+    match: str = "prediction",
+    fit_intercept: bool = True,
 ) -> SolverChoice:
-    """Say which solver a square-loss fit will run.
+    """Say which solver a fit will run.
 
     The linear kernel is solved in the features, d×d, unless there are more features than rows.
-    ``solver="auto"`` is Cholesky, except for alpha = 0 where only the spectrum copes with a
-    singular matrix.
+    The square loss has a closed form. The hinge at epsilon 0 (or None) runs on the projected
+    kernel with libsvm, except in the features, where splitting costs less. All else is splitting.
+    ``solver="auto"`` factorises by Cholesky, except for alpha = 0 where only the spectrum copes
+    with a singular matrix.
 
     Examples
     --------
     >>> from gferm.solver import choose_solver
     >>> choose_solver(kernel="linear", n_samples=1_000_000, n_features=50, alpha=1.0)
-    SolverChoice(form='linear', factorization='cholesky')
+    SolverChoice(method='projection', form='linear', factorization='cholesky')
+    >>> choose_solver(kernel="rbf", n_samples=2000, n_features=50, alpha=1.0, loss="hinge")
+    SolverChoice(method='libsvm', form='kernel', factorization=None)
     """
+    loss = as_loss(loss, tuple(LOSSES))
     form: Literal["kernel", "linear"] = (
         "linear" if kernel == "linear" and n_features <= n_samples else "kernel"
     )
-    if solver == "spectrum" or (solver == "auto" and alpha == 0):
-        return SolverChoice(form, "spectrum")
-    return SolverChoice(form, "cholesky")
+    if solver == LIBSVM:
+        _require_libsvm_can(loss, epsilon, match, fit_intercept)
+        return SolverChoice("libsvm", "kernel", None)
+    spectral = solver == "spectrum" or (solver == "auto" and alpha == 0)
+    factorization: Literal["cholesky", "spectrum"] = "spectrum" if spectral else "cholesky"
+    if loss == LOSSES["squared"]:
+        return SolverChoice("projection", form, factorization)
+    if alpha == 0:
+        raise ValueError(
+            f"alpha=0 is possible with loss='squared' only, not with {loss!r}; use a small "
+            "positive alpha."
+        )
+    libsvm_can = not _why_not_libsvm(loss, epsilon, match, fit_intercept)
+    if solver == "auto" and form == "kernel" and libsvm_can:
+        return SolverChoice("libsvm", form, None)
+    return SolverChoice("splitting", form, factorization)
 
 
-def reduce_system(
+def factorize_system(
     system: System, alpha: float, choice: SolverChoice, *, strict: bool
-) -> tuple[Reduction, SolverChoice]:
+) -> tuple[FactorizedSystem, SolverChoice]:
     """Factorise as chosen, and say what ran in the end.
 
     A Cholesky that breaks down is an error (strict), or the spectrum takes over with a warning.
     """
-    spectrum = SolverChoice(choice.form, "spectrum")
+    spectrum = SolverChoice(choice.method, choice.form, "spectrum")
     if choice == spectrum:
-        return system.diagonalize().reduce(alpha), choice
+        return system.diagonalize(alpha), choice
     try:
-        return system.reduce(alpha), choice
+        return system.factorize(alpha), choice
     except NotPositiveDefiniteError:
         problem = f"alpha={alpha:g} is too small for a Cholesky factorisation of the kernel matrix"
         if strict:
@@ -73,4 +109,21 @@ def reduce_system(
             LinAlgWarning,
             stacklevel=6,
         )
-        return system.diagonalize().reduce(alpha), spectrum
+        return system.diagonalize(alpha), spectrum
+
+
+def _why_not_libsvm(loss: Loss, epsilon: float | None, match: str, fit_intercept: bool) -> str:
+    """Name the argument for which libsvm has no answer; empty if it has one."""
+    if loss != LOSSES["hinge"]:
+        return f"loss={loss!r}; it needs loss='hinge'"
+    if epsilon:
+        return f"epsilon={epsilon:g}; it needs epsilon=0"
+    if match != "prediction":
+        return f"match={match!r}; it needs match='prediction'"
+    return "" if fit_intercept else "fit_intercept=False; it always has an intercept"
+
+
+def _require_libsvm_can(loss: Loss, epsilon: float | None, match: str, fit_intercept: bool) -> None:
+    why = _why_not_libsvm(loss, epsilon, match, fit_intercept)
+    if why:
+        raise ValueError(f"solver='libsvm' cannot solve {why}, or use solver='auto'.")

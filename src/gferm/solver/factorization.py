@@ -27,6 +27,13 @@ class NotPositiveDefiniteError(np.linalg.LinAlgError):
 class Factorization(Protocol):
     """What the rest of the solver needs of a factorised A + alpha I."""
 
+    @property
+    def alpha(self) -> float:
+        """The shift."""
+
+    def shifted(self, alpha: float) -> Factorization:
+        """Factorise the same A with another shift, in the memory of this one."""
+
     def solve(self, rhs: Array) -> Array:
         """Solve (A + alpha I) x = rhs."""
 
@@ -48,6 +55,7 @@ class Cholesky:
     """
 
     def __init__(self, matrix: Array, alpha: float) -> None:
+        self.alpha = alpha
         self._diagonal = matrix.diagonal().copy()
         matrix.flat[:: len(matrix) + 1] += alpha
         # The transpose of a C-ordered symmetric matrix is itself in Fortran order: no copy.
@@ -56,14 +64,25 @@ class Cholesky:
             _restore(self._packed, self._diagonal)
             raise NotPositiveDefiniteError(f"leading minor {info} is not positive definite")
 
+    def shifted(self, alpha: float) -> Cholesky:
+        """Put A back and factorise it again."""
+        _restore(self._packed, self._diagonal)
+        return Cholesky(self._packed.T, alpha)
+
     def solve(self, rhs: Array) -> Array:
         """Solve (A + alpha I) x = rhs."""
+        if rhs.shape[1] == 1:  # LAPACK is several times slower than BLAS for a single column
+            half = blas.dtrsv(self._packed, rhs[:, 0], lower=1)
+            return np.asarray(blas.dtrsv(self._packed, half, lower=1, trans=1)[:, None])
         x, _ = lapack.dpotrs(self._packed, rhs, lower=1)
         return np.ascontiguousarray(x)
 
     def apply(self, x: Array) -> Array:
         """Multiply A x, from the triangle that the factor left alone."""
-        product = blas.dsymm(1.0, self._packed, x, lower=0)
+        if x.shape[1] == 1:
+            product = blas.dsymv(1.0, self._packed, x[:, 0], lower=0)[:, None]
+        else:
+            product = blas.dsymm(1.0, self._packed, x, lower=0)
         correction = self._diagonal - self._packed.diagonal()
         return np.asarray(product + correction[:, None] * x)
 
@@ -96,6 +115,10 @@ class Diagonal:
 
     values: Array
     alpha: float
+
+    def shifted(self, alpha: float) -> Diagonal:
+        """Take another shift."""
+        return Diagonal(self.values, alpha)
 
     def solve(self, rhs: Array) -> Array:
         """Solve (A + alpha I) x = rhs, with the smallest x where it is singular."""

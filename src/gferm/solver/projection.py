@@ -39,7 +39,8 @@ class Solution:
         Of the kernel expansion, or of the features.
     intercept : float
     multipliers : array of shape (m,)
-        ν: what each contrast costs at the margin.
+        What each contrast costs at the margin: the slope of the objective in the offset o. For
+        the square loss that is 2ν.
     violation : float
         The left-hand side of the constraint, in the units of epsilon.
     objective : float
@@ -47,6 +48,10 @@ class Solution:
         The objective is at most this far above the optimum.
     active : bool
         Whether the constraint changes the model at all.
+    constant : bool
+        Whether the constraint leaves nothing but the constant model.
+    n_iter : int
+        Iterations; 1 for a closed form.
     """
 
     coefficients: Array
@@ -56,6 +61,8 @@ class Solution:
     objective: float
     duality_gap: float
     active: bool
+    constant: bool
+    n_iter: int
 
 
 def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None) -> Solution:
@@ -66,29 +73,27 @@ def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | 
         return plain
     if epsilon == 0:
         solution = certify(reduction, contrasts, epsilon, meet_exactly(reduction, contrasts))
-        if is_met(solution, epsilon, plain.violation):
+        if is_met(solution.violation, epsilon, plain.violation):
             return solution
     start, bound = reduction.contrasts - contrasts.offset, epsilon * contrasts.scale
     path = trace_path(reduction.gram, start, contrasts.norm, stop=bound)
     solution = certify(reduction, contrasts, epsilon, path.multipliers[-1])
-    require_met(solution, epsilon, plain.violation, contrasts)
+    require_met(solution.violation, epsilon, plain.violation, contrasts)
     return solution
 
 
-def is_met(solution: Solution, epsilon: float, plain_violation: float) -> bool:
+def is_met(violation: float, epsilon: float, plain_violation: float) -> bool:
     """Say whether the constraint holds, but for rounding beside the gap of the plain model."""
-    return solution.violation <= epsilon + ACCEPTED_EXCESS * max(plain_violation, epsilon)
+    return violation <= epsilon + ACCEPTED_EXCESS * max(plain_violation, epsilon)
 
 
 def require_met(
-    solution: Solution, epsilon: float, plain_violation: float, contrasts: Contrasts
+    violation: float, epsilon: float, plain_violation: float, contrasts: Contrasts
 ) -> None:
     """Refuse a solution that breaks the constraint, and say why there is no better one."""
-    if is_met(solution, epsilon, plain_violation):
+    if is_met(violation, epsilon, plain_violation):
         return
-    reached = (
-        f"epsilon={epsilon:g} cannot be met; the smallest that can is {solution.violation:.6g}"
-    )
+    reached = f"epsilon={epsilon:g} cannot be met; the smallest that can is {violation:.6g}"
     if contrasts.offset.any():
         raise UnreachableEpsilonError(
             f"{reached}. Matching residuals asks for {contrasts.n_contrasts} contrasts and the "
@@ -134,9 +139,11 @@ def certify(
     return Solution(
         coefficients=reduction.restore(x),
         intercept=float(reduction.intercepts(x)),
-        multipliers=multipliers,
+        multipliers=2.0 * multipliers,
         violation=violation,
         objective=float(reduction.objective(multipliers)),
         duality_gap=gap,
         active=bool(np.any(multipliers)),
+        constant=reduction.is_constant(multipliers),
+        n_iter=1,
     )

@@ -19,66 +19,31 @@ notice. It comes back at the end as ȳ − anchorᵀ·coefficients.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from gferm.arrays import Array
 from gferm.solver.factorization import Cholesky, Factorization, Spectrum
+from gferm.solver.geometry import Geometry, QuadraticForms
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticForms:
-    """Quadratic forms in v = (1, −ν) that hold a whole family of models x = X v.
+class Target:
+    """What the rows should be, as the unknowns see it.
 
     Attributes
     ----------
-    risk, penalty : arrays of shape (1 + m, 1 + m)
-        Σ w (y − f)² and ‖w‖².
-    residual : array of shape (1 + m, 1 + m)
-        A bound on what the rounding of the linear solve adds to the objective.
+    vector : array of shape (p,)
+        t.
+    level : float
+        The (weighted) mean of the values, where an intercept takes it up.
+    norm2 : float
+        Σ w (value − level)².
     """
 
-    risk: Array
-    penalty: Array
-    residual: Array
-
-
-class Geometry(Protocol):
-    """How objective values are read off x; the kernel and the linear form differ only here."""
-
-    def forms(
-        self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
-    ) -> QuadraticForms:
-        """Build the forms from X, A X, the targets of X's columns and their residuals."""
-
-
-@dataclass(frozen=True)
-class KernelGeometry:
-    """x are dual coefficients: f = A x, ‖w‖² = xᵀA x."""
-
-    def forms(
-        self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
-    ) -> QuadraticForms:
-        """Give ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
-        errors = target - applied
-        return QuadraticForms(errors.T @ errors, x.T @ applied, rho.T @ factorization.shrink(rho))
-
-
-@dataclass(frozen=True)
-class LinearGeometry:
-    """x are the weights themselves: ‖w‖² = xᵀx, Σ w (y − f)² = ‖y‖² − 2 tᵀx + xᵀA x."""
-
-    target_norm2: float
-
-    def forms(
-        self, x: Array, applied: Array, target: Array, rho: Array, factorization: Factorization
-    ) -> QuadraticForms:
-        """Give the risk, xᵀx, and ρᵀ(A + alpha I)⁻¹ρ, exactly the loss of an inexact solve."""
-        cross = target.T @ x
-        risk = x.T @ applied - cross - cross.T
-        risk[0, 0] += self.target_norm2
-        return QuadraticForms(risk, x.T @ x, rho.T @ factorization.solve(rho))
+    vector: Array
+    level: float
+    norm2: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,65 +54,111 @@ class System:
     ----------
     matrix : array of shape (p, p)
         A; factorising uses it up.
-    target : array of shape (p,)
+    target : Target
+        t.
     steering : array of shape (p, m)
         R, how multipliers act.
     probe : array of shape (p, m)
         V, how contrasts are read.
-    anchor, level : array of shape (p,), float
+    anchor : array of shape (p,)
         The intercept is ``level − anchorᵀ x``.
-    scale : array of shape (p,) or None
-        The coefficients are ``scale ∘ x``.
     null : array of shape (p,) or None
         A unit vector that A maps to zero and every solution is orthogonal to: the constant that
         centring a kernel removes. Rounding is kept from putting it back.
+    weight : array of shape (n,) or None
+    centred : bool
+        Whether there is an intercept.
     geometry : Geometry
+        What the unknowns mean at the rows.
     """
 
     matrix: Array
-    target: Array
+    target: Target
     steering: Array
     probe: Array
     anchor: Array
-    level: float
-    scale: Array | None
     null: Array | None
+    weight: Array | None
+    centred: bool
     geometry: Geometry
 
-    def reduce(self, alpha: float) -> Reduction:
-        """Factorise by Cholesky for this one alpha."""
-        factorization = Cholesky(self.matrix, alpha)
-        return Reduction.of(self, factorization, alpha, basis=None)
+    def aim(self, values: Array) -> Target:
+        """Take other values for the rows."""
+        level = float(np.average(values, weights=self.weight)) if self.centred else 0.0
+        residual = values - level
+        pull = residual if self.weight is None else self.weight * residual
+        return Target(self.geometry.pull(pull), level, float(pull @ residual))
 
-    def diagonalize(self) -> SpectralSystem:
-        """Factorise once for every alpha."""
+    def factorize(self, alpha: float) -> FactorizedSystem:
+        """Factorise by Cholesky, for this one alpha."""
+        return FactorizedSystem(self._without_matrix(), Cholesky(self.matrix, alpha))
+
+    def diagonalize(self, alpha: float) -> FactorizedSystem:
+        """Factorise once for every alpha, in the basis of the eigenvectors."""
         spectrum = Spectrum.of(self.matrix)
         into = spectrum.vectors.T
-        rotated = System(
-            matrix=np.empty((0, 0)),
-            target=into @ self.target,
+        rotated = replace(
+            self._without_matrix(),
+            target=replace(self.target, vector=into @ self.target.vector),
             steering=into @ self.steering,
             probe=into @ self.probe,
             anchor=into @ self.anchor,
-            level=self.level,
-            scale=self.scale,
             null=None if self.null is None else into @ self.null,
-            geometry=self.geometry,
+            geometry=self.geometry.rotated(spectrum.vectors),
         )
-        return SpectralSystem(spectrum, rotated)
+        return FactorizedSystem(rotated, spectrum.shifted(alpha))
+
+    def _without_matrix(self) -> System:
+        """Let the p×p array go to its factorisation."""
+        return replace(self, matrix=np.empty((0, 0)))
 
 
 @dataclass(frozen=True, eq=False)
-class SpectralSystem:
-    """The same system in the basis of the eigenvectors: any alpha costs O(p m²)."""
+class FactorizedSystem:
+    """The same system with A + alpha I ready to be solved."""
 
-    spectrum: Spectrum
-    rotated: System
+    system: System
+    factorization: Factorization
 
-    def reduce(self, alpha: float) -> Reduction:
-        """Solve for one more alpha."""
-        return Reduction.of(
-            self.rotated, self.spectrum.shifted(alpha), alpha, basis=self.spectrum.vectors
+    def shifted(self, alpha: float) -> FactorizedSystem:
+        """Take another alpha, in the same memory: this object must not be used any more."""
+        return replace(self, factorization=self.factorization.shifted(alpha))
+
+    def aimed_at(self, values: Array) -> FactorizedSystem:
+        """Take other values for the rows; the factorisation is shared."""
+        return replace(self, system=replace(self.system, target=self.system.aim(values)))
+
+    def solve(self, sources: Array) -> Array:
+        """Solve (A + alpha I) x = sources, one in each column."""
+        x = self.factorization.solve(sources)
+        null = self.system.null
+        if null is not None:
+            x -= np.outer(null, null @ x)
+        return x
+
+    def gram(self, correction: Array) -> Array:
+        """Give G = VᵀX_C."""
+        return _without_noise(self.system.probe.T @ correction)
+
+    def reduce(self) -> Reduction:
+        """Solve for the plain model and for the effect of each contrast."""
+        system, alpha = self.system, self.factorization.alpha
+        sources = np.column_stack([system.target.vector, system.steering])
+        x = self.solve(sources)
+        applied = self.factorization.apply(x)
+        residuals = sources - applied - alpha * x
+        targets = np.zeros_like(sources)
+        targets[:, 0] = system.target.vector
+        return Reduction(
+            gram=self.gram(x[:, 1:]),
+            contrasts=system.probe.T @ x[:, 0],
+            plain=x[:, 0],
+            correction=x[:, 1:],
+            alpha=alpha,
+            forms=system.geometry.forms(
+                x, applied, targets, system.target.norm2, residuals, self.factorization
+            ),
+            system=system,
         )
 
 
@@ -172,31 +183,6 @@ class Reduction:
     alpha: float
     forms: QuadraticForms
     system: System
-    basis: Array | None
-
-    @classmethod
-    def of(
-        cls, system: System, factorization: Factorization, alpha: float, basis: Array | None
-    ) -> Reduction:
-        """Solve for the plain model and for the effect of each contrast."""
-        sources = np.column_stack([system.target, system.steering])
-        x = factorization.solve(sources)
-        if system.null is not None:
-            x -= np.outer(system.null, system.null @ x)
-        applied = factorization.apply(x)
-        residuals = sources - applied - alpha * x
-        targets = np.zeros_like(sources)
-        targets[:, 0] = system.target
-        return cls(
-            gram=_without_noise(system.probe.T @ x[:, 1:]),
-            contrasts=system.probe.T @ x[:, 0],
-            plain=x[:, 0],
-            correction=x[:, 1:],
-            alpha=alpha,
-            forms=system.geometry.forms(x, applied, targets, residuals, factorization),
-            system=replace(system, matrix=np.empty((0, 0))),  # let the p×p array go
-            basis=basis,
-        )
 
     def coefficients(self, multipliers: Array) -> Array:
         """Give x for one ν, or one row for each row of ν, in the basis of the factorisation."""
@@ -208,12 +194,11 @@ class Reduction:
 
     def intercepts(self, x: Array) -> Array:
         """Give the intercept of each row of coefficients."""
-        return self.system.level - x @ self.system.anchor
+        return self.system.target.level - x @ self.system.anchor
 
     def restore(self, x: Array) -> Array:
         """Leave the basis of the factorisation and the scale of the weights."""
-        x = x if self.basis is None else x @ self.basis.T
-        return x if self.system.scale is None else x * self.system.scale
+        return self.system.geometry.restore(x)
 
     def risk(self, multipliers: Array) -> Array:
         """Give Σ w (y − f)² for one ν or each row of ν."""

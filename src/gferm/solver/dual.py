@@ -1,0 +1,99 @@
+"""The certificate of any convex loss: how far a fair model is from the best one.
+
+For slopes g, one for each row and unit of weight, and multipliers λ the dual value is
+
+    D = − Σ w ℓ*(y, g) − ‖Φᵀ(w∘g + C λ)‖² / (4 alpha) − λᵀo − bound · Ω°(λ),
+
+never above the optimum as long as g stays between the loss's slopes and, with an intercept,
+Σ w g = 0. Both are arranged here, so objective − D bounds the distance from the optimum whatever
+the iteration that found g and λ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from gferm.arrays import Array
+from gferm.solver.fair_ridge import FairRidge, Fit
+from gferm.solver.projection import Solution
+from gferm.solver.task import Task
+
+CONSTANT = 1e-12  # ‖w‖² below this share of what it is without multipliers is zero
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A fair model with a dual point.
+
+    Attributes
+    ----------
+    fit : Fit
+    pull : array of shape (n,)
+        w∘g.
+    multipliers : array of shape (m,)
+        λ.
+    objective, duality_gap : float
+    """
+
+    fit: Fit
+    pull: Array
+    multipliers: Array
+    objective: float
+    duality_gap: float
+
+
+def certify(
+    core: FairRidge, task: Task, y: Array, fit: Fit, slopes: Array, rho: float
+) -> Certificate:
+    """Bound the distance of a fit from the optimum, by ``slopes`` of the loss near it."""
+    loss, alpha = task.loss, task.alpha
+    weight = np.ones_like(y) if core.weight is None else core.weight
+    low, high = loss.slopes(y)
+    g = np.clip(slopes, low, high)
+    if core.fit_intercept:
+        g = balance(g, low, high, weight)
+    pull, multipliers = weight * g, rho * fit.multipliers
+    objective = float(weight @ loss.value(y, fit.predictions)) + alpha * fit.norm2
+    dual = -float(weight @ loss.conjugate(y, g))
+    dual -= core.norm2_of_rows(pull, multipliers) / (4.0 * alpha)
+    if core.contrasts is not None and core.epsilon is not None:
+        bound = core.epsilon * core.contrasts.scale
+        dual -= float(multipliers @ core.contrasts.offset)
+        dual -= bound * core.contrasts.norm.dual(multipliers)
+    return Certificate(fit, pull, multipliers, objective, max(objective - dual, 0.0))
+
+
+def solution_of(core: FairRidge, task: Task, certificate: Certificate, n_iter: int) -> Solution:
+    """Leave the solver's unknowns."""
+    fit, multipliers = certificate.fit, certificate.multipliers
+    coefficients, intercept = core.coefficients(fit)
+    plain = core.norm2_of_rows(certificate.pull, np.zeros_like(multipliers)) / (4.0 * task.alpha**2)
+    contrasts = core.contrasts
+    return Solution(
+        coefficients=coefficients,
+        intercept=intercept,
+        multipliers=multipliers,
+        violation=np.nan if contrasts is None else contrasts.violation_of(core.contrasts_of(fit)),
+        objective=certificate.objective,
+        duality_gap=certificate.duality_gap,
+        active=bool(multipliers.any()),
+        constant=fit.norm2 <= CONSTANT * plain,
+        n_iter=n_iter,
+    )
+
+
+def balance(g: Array, low: Array, high: Array, weight: Array) -> Array:
+    """Shift all slopes alike, within their bounds, until Σ w g = 0."""
+
+    def total(shift: float) -> float:
+        return float(weight @ np.clip(g + shift, low, high))
+
+    reach = 2.0 * abs(total(0.0)) / float(weight.sum()) + np.finfo(float).tiny
+    while total(-reach) > 0.0 or total(reach) < 0.0:
+        reach *= 4.0
+        if reach > 1e12:  # all slopes have one sign: they cannot be balanced, nor need to be
+            return g
+    return np.clip(g + brentq(total, -reach, reach, xtol=1e-15), low, high)

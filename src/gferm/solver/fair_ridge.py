@@ -1,0 +1,158 @@
+"""The square-loss core for one target after another.
+
+    min over f   Σ w (t − f)² + alpha ‖w‖²   s.t.   Ω(Cᵀf − o) ≤ bound
+
+G and X_C = (A + alpha I)⁻¹R are found once for an alpha. Then every target t costs one solve of
+the factorised system and m-dimensional work; the predictions come for free, because
+A x = t − R ν − alpha x at the solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.contrasts import Contrasts
+from gferm.solver.factorization import NotPositiveDefiniteError
+from gferm.solver.path import trace_path
+from gferm.solver.system import FactorizedSystem
+
+ROUNDING = 1e-8  # of contrasts that a linear solve should have made zero
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The fair model nearest to a target.
+
+    Attributes
+    ----------
+    x : array of shape (p,)
+        The unknowns of the solver.
+    level : float
+        The mean of the predictions; zero without an intercept.
+    predictions : array of shape (n,)
+    multipliers : array of shape (m,)
+        ν.
+    norm2 : float
+        ‖w‖².
+    plain_contrasts : array of shape (m,)
+        Cᵀf of the model without the constraint.
+    """
+
+    x: Array
+    level: float
+    predictions: Array
+    multipliers: Array
+    norm2: float
+    plain_contrasts: Array
+
+
+class FairRidge:
+    """A factorised system with its constraint.
+
+    Parameters
+    ----------
+    factorized : FactorizedSystem
+        It is used up: `shift` factorises anew in its memory.
+    contrasts : Contrasts or None
+    epsilon : float or None
+    """
+
+    def __init__(
+        self,
+        factorized: FactorizedSystem,
+        contrasts: Contrasts | None,
+        epsilon: float | None,
+    ) -> None:
+        self.contrasts, self.epsilon = contrasts, epsilon
+        self._factorized = factorized
+        self._prepare()
+
+    @property
+    def weight(self) -> Array | None:
+        """Sample weights."""
+        return self._factorized.system.weight
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether there is an intercept."""
+        return self._factorized.system.centred
+
+    @property
+    def alpha(self) -> float:
+        """The regularisation at present."""
+        return self._factorized.factorization.alpha
+
+    def shift(self, alpha: float) -> bool:
+        """Take another alpha: free with a spectrum, a factorisation with Cholesky.
+
+        False if alpha is too small for Cholesky; then nothing has changed.
+        """
+        if alpha == self.alpha:
+            return True
+        before = self.alpha
+        try:
+            self._factorized = self._factorized.shifted(alpha)
+        except NotPositiveDefiniteError:
+            self._factorized = self._factorized.shifted(before)
+            return False
+        self._prepare()
+        return True
+
+    def fit(self, t: Array) -> Fit:
+        """Find the fair model nearest to ``t``."""
+        system = self._factorized.system
+        target = system.aim(t)
+        plain = self._factorized.solve(target.vector[:, None])[:, 0]
+        plain_contrasts = system.probe.T @ plain
+        multipliers = self._multipliers(plain_contrasts)
+        x = plain - self._correction @ multipliers
+        image = target.vector - system.steering @ multipliers - self.alpha * x
+        return Fit(
+            x=x,
+            level=target.level,
+            predictions=target.level + system.geometry.predictions(x, image),
+            multipliers=multipliers,
+            norm2=system.geometry.norm2(x, image),
+            plain_contrasts=plain_contrasts,
+        )
+
+    def contrasts_of(self, fit: Fit) -> Array:
+        """Read Cᵀf off the coefficients."""
+        return fit.x @ self._factorized.system.probe
+
+    def norm2_of_rows(self, g: Array, multipliers: Array) -> float:
+        """Give ‖Φᵀ(g + C ν)‖² for a vector g over the rows."""
+        system = self._factorized.system
+        q = system.geometry.pull(g) + system.steering @ multipliers
+        image = self._factorized.factorization.apply(q[:, None])[:, 0]
+        return system.geometry.norm2(q, image)
+
+    def coefficients(self, fit: Fit) -> tuple[Array, float]:
+        """Give the coefficients and the intercept."""
+        system = self._factorized.system
+        return system.geometry.restore(fit.x), fit.level - float(system.anchor @ fit.x)
+
+    def _prepare(self) -> None:
+        self._correction = self._factorized.solve(self._factorized.system.steering)
+        self._gram = self._factorized.gram(self._correction)
+        self._inverse = np.linalg.pinv(self._gram, hermitian=True)
+
+    def _multipliers(self, contrasts: Array) -> Array:
+        """Project the contrasts of the plain model onto the constraint."""
+        nothing = np.zeros(contrasts.size)
+        if self.contrasts is None or self.epsilon is None:
+            return nothing
+        start, norm = contrasts - self.contrasts.offset, self.contrasts.norm
+        bound, size = self.epsilon * self.contrasts.scale, norm.value(start)
+        if size <= bound:
+            return nothing
+        if bound == 0.0:
+            multipliers = self._inverse @ start
+            left = start - self._gram @ multipliers
+            if norm.value(left) <= ROUNDING * size:
+                return np.asarray(multipliers + self._inverse @ left)
+        path = trace_path(self._gram, start, norm, stop=bound)
+        return np.asarray(path.multipliers[-1])

@@ -1,0 +1,192 @@
+"""How rows and unknowns talk to each other: by kernel or by features.
+
+The solver works with p unknowns x, A x and few numbers else; a geometry knows what they are.
+
+             unknowns             A x                    a vector g over the rows acts as
+    kernel   x, dual, α = √w∘x    √w∘(f − level)         g / √w
+    linear   x, the weights       XᵀW(f − level)         Xᵀg
+
+In the basis of the eigenvectors (spectrum) all of these are rotated; rows never are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.blocks import row_blocks
+from gferm.solver.factorization import Factorization
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticForms:
+    """Quadratic forms in v = (1, −ν) that hold a whole family of models x = X v.
+
+    Attributes
+    ----------
+    risk, penalty : arrays of shape (1 + m, 1 + m)
+        Σ w (y − f)² and ‖w‖².
+    residual : array of shape (1 + m, 1 + m)
+        A bound on what the rounding of the linear solve adds to the objective.
+    """
+
+    risk: Array
+    penalty: Array
+    residual: Array
+
+
+class Geometry(Protocol):
+    """What differs between the kernel and the linear form."""
+
+    def rotated(self, basis: Array) -> Geometry:
+        """Give the same for unknowns in another orthonormal basis."""
+
+    def pull(self, g: Array) -> Array:
+        """Let a vector over the rows act on the unknowns: Φᵀg."""
+
+    def predictions(self, x: Array, image: Array) -> Array:
+        """Give f − level at the training rows, from x and A x."""
+
+    def norm2(self, x: Array, image: Array) -> float:
+        """Give ‖w‖² from x and A x."""
+
+    def restore(self, x: Array) -> Array:
+        """Leave the basis of the factorisation and the scale of the weights."""
+
+    def forms(
+        self,
+        x: Array,
+        applied: Array,
+        target: Array,
+        target_norm2: float,
+        rho: Array,
+        factorization: Factorization,
+    ) -> QuadraticForms:
+        """Build the forms from X, A X, the targets of X's columns and their residuals."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelGeometry:
+    """x are dual coefficients: f = A x, ‖w‖² = xᵀA x.
+
+    Attributes
+    ----------
+    scale : array of shape (n,) or None
+        √w.
+    basis : array of shape (n, n) or None
+    """
+
+    scale: Array | None
+    basis: Array | None = None
+
+    def rotated(self, basis: Array) -> KernelGeometry:
+        """Give the same in another basis."""
+        return KernelGeometry(self.scale, basis)
+
+    def pull(self, g: Array) -> Array:
+        """Give g / √w."""
+        return _into(self.basis, g if self.scale is None else g / self.scale)
+
+    def predictions(self, x: Array, image: Array) -> Array:
+        """Give A x / √w."""
+        f = _out_of(self.basis, image)
+        return f if self.scale is None else f / self.scale
+
+    def norm2(self, x: Array, image: Array) -> float:
+        """Give xᵀA x."""
+        return max(float(x @ image), 0.0)
+
+    def restore(self, x: Array) -> Array:
+        """Give the coefficients of the kernel expansion."""
+        x = _out_of(self.basis, x)
+        return x if self.scale is None else x * self.scale
+
+    def forms(
+        self,
+        x: Array,
+        applied: Array,
+        target: Array,
+        target_norm2: float,
+        rho: Array,
+        factorization: Factorization,
+    ) -> QuadraticForms:
+        """Give ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
+        errors = target - applied
+        return QuadraticForms(errors.T @ errors, x.T @ applied, rho.T @ factorization.shrink(rho))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearGeometry:
+    """x are the weights themselves: ‖w‖² = xᵀx, Σ w (y − f)² = ‖y‖² − 2 tᵀx + xᵀA x.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    center : array of shape (d,)
+        The (weighted) means that the features are taken from; zero without an intercept.
+    basis : array of shape (d, d) or None
+    """
+
+    X: Any
+    center: Array
+    basis: Array | None = None
+
+    def rotated(self, basis: Array) -> LinearGeometry:
+        """Give the same in another basis."""
+        return LinearGeometry(self.X, self.center, basis)
+
+    def pull(self, g: Array) -> Array:
+        """Give Xᵀg for centred features."""
+        total = np.zeros(self.center.size)
+        for rows in self._blocks:
+            total += g[rows] @ self.X[rows]
+        return _into(self.basis, total - g.sum() * self.center)
+
+    def predictions(self, x: Array, image: Array) -> Array:
+        """Give X x for centred features."""
+        x = _out_of(self.basis, x)
+        f = np.concatenate([self.X[rows] @ x for rows in self._blocks])
+        f -= self.center @ x
+        return f
+
+    def norm2(self, x: Array, image: Array) -> float:
+        """Give xᵀx."""
+        return float(x @ x)
+
+    def restore(self, x: Array) -> Array:
+        """Give the weights of the features."""
+        return _out_of(self.basis, x)
+
+    def forms(
+        self,
+        x: Array,
+        applied: Array,
+        target: Array,
+        target_norm2: float,
+        rho: Array,
+        factorization: Factorization,
+    ) -> QuadraticForms:
+        """Give the risk, xᵀx, and ρᵀ(A + alpha I)⁻¹ρ, exactly the loss of an inexact solve."""
+        cross = target.T @ x
+        risk = x.T @ applied - cross - cross.T
+        risk[0, 0] += target_norm2
+        return QuadraticForms(risk, x.T @ x, rho.T @ factorization.solve(rho))
+
+    @property
+    def _blocks(self) -> list[slice]:
+        """One block, or several where NumPy would make a float64 copy of float32 features."""
+        n, d = self.X.shape
+        converts = isinstance(self.X, np.ndarray) and self.X.dtype != np.float64
+        return row_blocks(n, d) if converts else [slice(None)]
+
+
+def _into(basis: Array | None, vector: Array) -> Array:
+    return vector if basis is None else basis.T @ vector
+
+
+def _out_of(basis: Array | None, vectors: Array) -> Array:
+    """Leave the basis, for one vector or one in each row."""
+    return vectors if basis is None else vectors @ basis.T

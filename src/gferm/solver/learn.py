@@ -1,0 +1,38 @@
+"""Several targets on one factorisation: the exact projection for the square loss, else splitting.
+
+A classifier of many classes has a target of signs for each class and one system for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gferm.arrays import Array
+from gferm.losses import LOSSES
+from gferm.solver.fair_ridge import FairRidge
+from gferm.solver.projection import Solution, project
+from gferm.solver.splitting import State, first_rho, solve_by_splitting
+from gferm.solver.system import FactorizedSystem
+from gferm.solver.task import Task
+
+
+def first_shift(task: Task, y: Array) -> float:
+    """Give the alpha with which the system is first factorised."""
+    if task.loss == LOSSES["squared"]:
+        return task.alpha
+    return 2.0 * task.alpha / first_rho(task.loss, y)
+
+
+def learn(factorized: FactorizedSystem, targets: Sequence[Array], task: Task) -> list[Solution]:
+    """Solve for every target; the system was assembled for the first of them."""
+    if task.loss == LOSSES["squared"]:
+        aimed = [factorized, *(factorized.aimed_at(y) for y in targets[1:])]
+        return [project(one.reduce(), task.contrasts, task.epsilon) for one in aimed]
+    core = FairRidge(factorized, task.contrasts, task.epsilon)
+    solutions: list[Solution] = []
+    rho = first_rho(task.loss, targets[0])
+    for y in targets:
+        solution, state = solve_by_splitting(core, task, y, start=State(y, rho))
+        solutions.append(solution)
+        rho = state.rho  # classes resemble each other
+    return solutions

@@ -1,0 +1,107 @@
+"""Any convex loss: the square-loss core and the loss's prox take turns.
+
+    min Σ w ℓ(y, u) + alpha ‖w‖²   s.t.   u = f,   Ω(Cᵀf − o) ≤ bound
+
+Over-relaxed ADMM, written in the one vector v that decides an iteration (Douglas–Rachford):
+
+    u = prox(v)                              the loss, elementwise
+    f = fair ridge regression of 2u − v      with alpha' = 2 alpha / ρ (fair_ridge.py)
+    v ← v + relaxation · (f − u)             accelerated (anderson.py)
+
+Weights enter both steps alike, so weights are repetitions of rows. Every f meets the constraint,
+and the slopes ρ (v − u) of the loss make a dual point: their duality gap (dual.py) decides when to
+stop. ρ follows the balance of ‖f − u‖ and the change of u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.losses import Loss
+from gferm.solver.anderson import Anderson
+from gferm.solver.dual import certify, solution_of
+from gferm.solver.fair_ridge import FairRidge, Fit
+from gferm.solver.projection import Solution, require_met
+from gferm.solver.task import Task
+
+RELAXATION = 1.6
+CHECK_EVERY = 5
+FIRST_BALANCE = 10  # iteration of the first look at ρ; later ones each time twice as late
+WORTH_IT = 2.0  # factor from which on ρ is changed, at most tenfold
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where an iteration stands: enough to go on from, also for a neighbouring problem."""
+
+    v: Array
+    rho: float
+
+
+def solve_by_splitting(
+    core: FairRidge, task: Task, y: Array, *, start: State | None = None
+) -> tuple[Solution, State]:
+    """Iterate until the relative duality gap is at most ``tol``, or ``max_iter`` times.
+
+    Of all certified points the best is returned, with the state to start from another time.
+    """
+    loss, alpha = task.loss, task.alpha
+    v, rho = (y, first_rho(loss, y)) if start is None else (start.v, start.rho)
+    if not core.shift(2.0 * alpha / rho):
+        rho = 2.0 * alpha / core.alpha
+    anderson, best = Anderson(core.weight), None
+    u, next_balance = v, FIRST_BALANCE
+    for iteration in range(1, task.max_iter + 1):
+        before, u = u, loss.prox(y, v, rho)
+        fit = core.fit(2.0 * u - v)
+        if iteration == 1:
+            _require_reachable(core, fit)
+        if iteration % CHECK_EVERY == 0 or iteration == task.max_iter:
+            found = certify(core, task, y, fit, rho * (v - u), rho)
+            if best is None or found.duality_gap < best.duality_gap:
+                best = found
+            if best.duality_gap <= task.tol * best.objective:
+                break
+        if iteration == next_balance:
+            next_balance *= 2
+            factor = _imbalance(fit, u, before, v)
+            unworthy = 1.0 / WORTH_IT < factor < WORTH_IT
+            if not unworthy and core.shift(2.0 * alpha / (rho * factor)):
+                v, rho = u + (v - u) / factor, rho * factor  # the slopes ρ (v − u) stay
+                anderson.forget()
+                continue
+        v = anderson.step(v, RELAXATION * (fit.predictions - u))
+    assert best is not None
+    return solution_of(core, task, best, iteration), State(v, rho)
+
+
+def first_rho(loss: Loss, y: Array) -> float:
+    """Give the slope of the loss at a constant prediction, beside the spread of the labels."""
+    level, spread = np.full(y.shape, y.mean()), float(y.std())
+    if spread == 0.0:
+        return 1.0
+    step = 1e-3 * spread
+    rise = loss.value(y, level + step) - loss.value(y, level - step)
+    slope = float(np.sqrt(np.mean(rise**2))) / (2.0 * step)
+    return slope / spread if slope > 0.0 else 1.0
+
+
+def _imbalance(fit: Fit, u: Array, before: Array, v: Array) -> float:
+    """Say by which factor ρ should grow: f and u far apart ask for more, a moving u for less."""
+    f = fit.predictions
+    apart = float(np.linalg.norm(f - u)) * float(np.linalg.norm(v - u))
+    moving = float(np.linalg.norm(u - before)) * float(np.linalg.norm(f - fit.level))
+    if apart == 0.0 or moving == 0.0:
+        return 1.0
+    return float(np.clip(np.sqrt(apart / moving), 0.1, 10.0))
+
+
+def _require_reachable(core: FairRidge, fit: Fit) -> None:
+    """Refuse an epsilon that no model meets, before iterating in vain."""
+    contrasts, epsilon = core.contrasts, core.epsilon
+    if contrasts is not None and epsilon is not None:
+        reached = contrasts.violation_of(core.contrasts_of(fit))
+        require_met(reached, epsilon, contrasts.violation_of(fit.plain_contrasts), contrasts)

@@ -1,0 +1,125 @@
+"""The hinge at epsilon = 0: libsvm on the projected kernel.
+
+On κ_fair (fair_kernel.py) every function has equal cell means, so the constraint is gone and a
+plain support vector machine, ½‖w‖² + c Σ hinge with c = 1/(2 alpha), is the fair one. Its dual
+coefficients β are slopes of the loss, g = −2 alpha β, so the duality gap costs one product.
+
+libsvm keeps its kernel in single precision. Where that is too coarse for ``tol`` (a small alpha),
+splitting goes on from libsvm's answer, on the same projected kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn import config_context
+from sklearn.svm import SVC
+
+from gferm.arrays import Array
+from gferm.contrasts import no_contrasts
+from gferm.fair_kernel import FairKernel, project_kernel
+from gferm.solver.assemble import kernel_system
+from gferm.solver.choice import SolverChoice, factorize_system
+from gferm.solver.fair_ridge import FairRidge
+from gferm.solver.projection import Solution
+from gferm.solver.splitting import State, first_rho, solve_by_splitting
+from gferm.solver.task import Task
+
+CONSTANT = 1e-12  # ‖w‖² below this share of what it is without the projection is zero
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A support vector machine on the projected kernel: f = K_fair β + level."""
+
+    beta: Array
+    level: float
+    objective: float
+    duality_gap: float
+    n_iter: int
+
+
+def solve_by_libsvm(
+    matrix: Array, anchor: Array, targets: Sequence[Array], task: Task, weight: Array | None
+) -> list[Solution]:
+    """Train one machine for each target; ``matrix`` is overwritten.
+
+    ``anchor`` are the means that were taken from the rows of a centred kernel matrix, else zeros.
+    """
+    columns = no_contrasts(len(matrix))
+    if task.contrasts is not None and task.epsilon is not None:
+        columns = task.contrasts.columns
+    fair = project_kernel(matrix, columns)
+    solutions = []
+    for y in targets:
+        machine = _train(matrix, y, task, weight)
+        if machine.duality_gap > task.tol * machine.objective:
+            machine = _go_on(matrix, y, task, weight, machine)
+        solutions.append(_solution(matrix, fair, anchor, task, machine))
+    return solutions
+
+
+def _train(matrix: Array, y: Array, task: Task, weight: Array | None) -> Machine:
+    svc = SVC(C=1.0 / (2.0 * task.alpha), kernel="precomputed", tol=task.tol)
+    with config_context(assume_finite=True):
+        svc.fit(matrix, y, sample_weight=weight)
+    beta, level = np.zeros_like(y), float(svc.intercept_[0])
+    beta[svc.support_] = svc.dual_coef_[0]
+    image = matrix[:, svc.support_] @ svc.dual_coef_[0]
+    norm2 = max(float(beta @ image), 0.0)
+    losses = task.loss.value(y, image + level)
+    risk = float(losses.sum() if weight is None else weight @ losses)
+    objective = risk + task.alpha * norm2
+    dual = task.alpha * (2.0 * float(y @ beta) - norm2)
+    return Machine(beta, level, objective, max(objective - dual, 0.0), int(svc.n_iter_[0]))
+
+
+def _go_on(matrix: Array, y: Array, task: Task, weight: Array | None, machine: Machine) -> Machine:
+    """Improve a machine in double precision, without constraint on the projected kernel."""
+    rho = first_rho(task.loss, y)
+    slopes = -2.0 * task.alpha * machine.beta
+    v = matrix @ machine.beta + machine.level
+    v += (slopes if weight is None else slopes / weight) / rho
+    system = kernel_system(matrix.copy(), y, no_contrasts(y.size), weight=weight)
+    choice = SolverChoice("splitting", "kernel", "cholesky")
+    factorized, _ = factorize_system(system, 2.0 * task.alpha / rho, choice, strict=False)
+    free = replace(task, contrasts=None, epsilon=None)
+    better, _ = solve_by_splitting(FairRidge(factorized, None, None), free, y, start=State(v, rho))
+    if better.duality_gap >= machine.duality_gap:
+        return machine
+    return Machine(
+        better.coefficients,
+        better.intercept,
+        better.objective,
+        better.duality_gap,
+        machine.n_iter + better.n_iter,
+    )
+
+
+def _solution(
+    matrix: Array, fair: FairKernel, anchor: Array, task: Task, machine: Machine
+) -> Solution:
+    """Go back to the original kernel."""
+    beta, contrasts = machine.beta, task.contrasts
+    coefficients = fair.to_original(beta)
+    multipliers = 2.0 * task.alpha * fair.multipliers(beta)
+    violation, image = np.nan, matrix @ beta
+    if contrasts is not None:
+        violation = contrasts.violation_of(contrasts.columns.T @ image)
+        if task.epsilon is None:
+            multipliers = np.zeros(contrasts.n_contrasts)
+    taken = beta @ fair.coordinates  # what the projection took from the function
+    norm2 = float(beta @ image)
+    return Solution(
+        coefficients=coefficients,
+        intercept=machine.level - float(anchor @ coefficients),
+        multipliers=multipliers,
+        violation=violation,
+        objective=machine.objective,
+        duality_gap=machine.duality_gap,
+        active=bool(multipliers.any()),
+        constant=norm2 <= CONSTANT * (norm2 + float(taken @ taken)),
+        n_iter=machine.n_iter,
+    )

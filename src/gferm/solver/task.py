@@ -1,0 +1,33 @@
+"""What is to be learned, whatever the rows are and whichever solver does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gferm.contrasts import Contrasts
+from gferm.losses import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """min Σ w ℓ(y, f) + alpha ‖w‖²  subject to the contrasts, to a precision.
+
+    Attributes
+    ----------
+    loss : Loss
+    alpha : float
+    contrasts : Contrasts or None
+        None when nobody is compared.
+    epsilon : float or None
+        None when nothing is constrained.
+    tol : float
+        The relative duality gap at which iterations stop.
+    max_iter : int
+    """
+
+    loss: Loss
+    alpha: float
+    contrasts: Contrasts | None
+    epsilon: float | None
+    tol: float
+    max_iter: int
