@@ -15,8 +15,9 @@ SOURCE = Path(gferm.__file__).parent
 LAYERS = [
     {"arrays", "blocks", "exceptions", "threads"},
     {"bins", "pair_norm", "sensitive"},
-    {"cells", "datasets", "kernels", "losses"},
+    {"cells", "datasets", "fairness_losses", "kernels", "losses"},
     {"contrasts", "metrics"},
+    {"fair_features", "fair_kernel"},
     {"solver"},
     {"estimators"},
     {"frontier"},

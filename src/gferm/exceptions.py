@@ -21,3 +21,7 @@ class ConstantModelWarning(UserWarning):
 
 class OutsideBinsWarning(UserWarning):
     """Some values lie in no bin and are left out of a fairness figure."""
+
+
+class SkippedComparisonWarning(UserWarning):
+    """A class has no rows in some group, so the constraint says nothing about it there."""

@@ -61,6 +61,7 @@ ARGUMENTS = {
     "fit_intercept": False,
     "solver": "spectrum",
     "tol": 1e-5,
+    "max_iter": 77,
 }
 
 

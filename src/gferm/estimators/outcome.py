@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.solver.projection import Solution
-from gferm.solver.system import Reduction
 
 if TYPE_CHECKING:
-    from gferm.estimators.regressor import FairRegressor
+    from gferm.estimators.base import FairModel
+
+REMEDIES = {
+    "projection": "the problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, "
+    "or solver='spectrum'.",
+    "splitting": "the iteration stopped at max_iter={max_iter}, close to the optimum but not at "
+    "it. Use a larger max_iter, tol or alpha, or scale X.",
+    "libsvm": "libsvm came no closer. Use a larger tol or alpha, or scale X.",
+}
 
 
 @contextmanager
@@ -30,29 +37,28 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def speak_up(model: FairRegressor, solution: Solution, reduction: Reduction) -> None:
+def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:
     """Say what the user should know about a fit that succeeded."""
-    if model.epsilon and not solution.active and model.contrasts_ is not None:
+    if model.epsilon and not model.active_ and model.contrasts_ is not None:
         warnings.warn(
             f"epsilon={model.epsilon:g} is larger than the gap of the unconstrained model, "
-            f"{solution.violation:.4g}: the constraint is not active and this is the plain "
+            f"{model.violation_:.4g}: the constraint is not active and this is the plain "
             "model. Use a smaller epsilon to trade accuracy for fairness.",
             InactiveConstraintWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    if solution.active and reduction.is_constant(solution.multipliers):
+    if any(solution.active and solution.constant for solution in solutions):
         warnings.warn(
             f"epsilon={model.epsilon:g} leaves only the constant model: its "
-            f"{solution.multipliers.size} contrasts use up every degree of freedom. Use a "
+            f"{solutions[0].multipliers.size} contrasts use up every degree of freedom. Use a "
             "larger epsilon, fewer y_bins or s_bins, more features or a richer kernel.",
             ConstantModelWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if not model.duality_gap_ <= model.tol:  # NaN too
         warnings.warn(
-            f"The relative duality gap is {model.duality_gap_:.2g}, above tol={model.tol:g}: the "
-            "problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, or "
-            "solver='spectrum'.",
+            f"The relative duality gap is {model.duality_gap_:.2g}, above tol={model.tol:g}: "
+            f"{REMEDIES[model.solver_.method].format(max_iter=model.max_iter)}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from gferm.arrays import Array
+from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts, build_contrasts
 from gferm.sensitive import SensitiveColumn, read_sensitive_features
@@ -31,15 +32,9 @@ class TrainingData:
 
     X: Any
     X_all: Any
-    y: Array
+    y: npt.NDArray[Any]
     weight: Array | None
     kept: npt.NDArray[np.bool_] | None
-
-    @property
-    def sum_of_squares(self) -> float:
-        """Σ w y², what the model that predicts zero would cost."""
-        square = self.y**2 if self.weight is None else self.weight * self.y**2
-        return float(square.sum())
 
     def expand(self, coefficients: Array) -> Array:
         """Give rows of weight zero the coefficient zero."""
@@ -51,13 +46,21 @@ class TrainingData:
 
 
 def compare_cells(
-    estimator: Any, y: Array, columns: tuple[SensitiveColumn, ...], weight: Array | None
+    estimator: Any,
+    y: npt.NDArray[Any],
+    columns: tuple[SensitiveColumn, ...],
+    weight: Array | None,
+    y_bins: BinsLike,
+    target: Array | None = None,
 ) -> tuple[Cells, Contrasts]:
-    """Settle the estimator's bins on these rows and build its constraint."""
+    """Settle the bins on the rows and build the estimator's constraint.
+
+    ``target`` are the numbers that predictions are compared with for match="residual".
+    """
     scheme = CellScheme.resolve(
         y,
         columns,
-        y_bins=estimator.y_bins,
+        y_bins=y_bins,
         s_bins=estimator.s_bins,
         intersectional=estimator.intersectional,
         weight=weight,
@@ -66,7 +69,7 @@ def compare_cells(
     _require_every_row_in_a_bin(scheme, cells, y, columns)
     contrasts = build_contrasts(
         cells,
-        y,
+        target,
         match=estimator.match,
         min_cell_size=estimator.min_cell_size,
         epsilon_scale=estimator.epsilon_scale,
@@ -74,22 +77,31 @@ def compare_cells(
     return cells, contrasts
 
 
-def read_training_data(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: Any
-) -> TrainingData:
-    """Validate X, y and sample_weight, and drop rows of weight zero."""
-    original = X
+def validate_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, npt.NDArray[Any]]:
+    """Validate X and y, and name the columns of X that are not numbers."""
     try:
-        X, y = validate_data(estimator, X, y, y_numeric=True, **checks)
+        X_checked, y_checked = validate_data(estimator, X, y, **checks)
     except (TypeError, ValueError) as error:
-        columns = _columns_that_are_not_numbers(original)
+        columns = _columns_that_are_not_numbers(X)
+        if checks.get("y_numeric") and _are_words(np.asarray(y)):
+            raise ValueError(
+                f"y has labels that are not numbers, such as {np.asarray(y).flat[0]!r}: a "
+                "regressor learns numbers. Use FairClassifier to learn classes."
+            ) from error
         if not columns:
             raise
         raise ValueError(
             f"X has columns that are not numbers: {columns}. Encode them first, for example with "
             "OneHotEncoder in a ColumnTransformer."
         ) from error
-    y = np.asarray(y, dtype=np.float64)
+    return X_checked, y_checked
+
+
+def read_training_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: Any
+) -> TrainingData:
+    """Validate X, y and sample_weight, and drop rows of weight zero."""
+    X, y = validate_rows(estimator, X, y, **checks)
     if sample_weight is None:
         return TrainingData(X, X, y, None, None)
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -119,7 +131,7 @@ def read_sensitive(
 
 
 def _require_every_row_in_a_bin(
-    scheme: CellScheme, cells: Cells, y: Array, columns: tuple[SensitiveColumn, ...]
+    scheme: CellScheme, cells: Cells, y: npt.NDArray[Any], columns: tuple[SensitiveColumn, ...]
 ) -> None:
     bins = scheme.label_bins
     # Leaving classes out of y_bins is a choice (equal opportunity); leaving the edges is a slip.
@@ -152,6 +164,10 @@ def _columns_that_are_not_numbers(X: Any) -> list[str]:
     if not hasattr(X, "columns"):
         return []
     return [str(name) for name in X.columns if not _are_numbers(np.asarray(X[name]))]
+
+
+def _are_words(values: npt.NDArray[Any]) -> bool:
+    return values.dtype.kind in "OUST" and all(isinstance(value, str) for value in values.flat)
 
 
 def _are_numbers(values: npt.NDArray[Any]) -> bool:

@@ -1,0 +1,354 @@
+"""What every fair estimator shares: its parameters, and the way of a fit.
+
+    rows → cells → contrasts        who is compared with whom
+    rows → system → factorisation   the only cubic work
+    targets → solutions             by the solver that choice.py names
+    solutions → fitted attributes
+
+Each arrow is a module of its own. Estimators differ in their labels (`_targets`, `_label_bins`) and
+in the shape of what they learn (`_shape`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_non_negative, validate_data
+
+from gferm.arrays import Array
+from gferm.bins import Bins
+from gferm.blocks import row_blocks
+from gferm.cells import Cells, SensitiveBins
+from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
+from gferm.estimators.outcome import speak_up, unchanged_on_error
+from gferm.estimators.training import (
+    TrainingData,
+    compare_cells,
+    read_sensitive,
+    read_training_data,
+)
+from gferm.exceptions import NothingToCompareError
+from gferm.kernels import (
+    DENSE_ONLY,
+    NONNEGATIVE_ONLY,
+    Kernel,
+    center_kernel,
+    not_semidefinite_error,
+    require_finite,
+)
+from gferm.losses import Loss, as_loss
+from gferm.solver.assemble import kernel_system, linear_system
+from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
+from gferm.solver.factorization import is_positive_semidefinite
+from gferm.solver.learn import first_shift, learn
+from gferm.solver.projection import Solution
+from gferm.solver.support_vectors import solve_by_libsvm
+from gferm.solver.system import FactorizedSystem
+from gferm.solver.task import Task
+from gferm.threads import one_blas_at_a_time
+
+PREDICT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
+
+
+class FairModel(BaseEstimator):  # type: ignore[misc]
+    """Base of FairRegressor and FairClassifier; see there for the parameters."""
+
+    _losses: ClassVar[tuple[str, ...]]
+    _label_checks: ClassVar[dict[str, Any]]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [str, Loss],  # as_loss says it better than a type check
+        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [Interval(Real, 0, None, closed="left"), None],
+        "epsilon_scale": [StrOptions(set(EPSILON_SCALES))],
+        "y_bins": [Interval(Integral, 1, None, closed="left"), "array-like", Bins],
+        "s_bins": [str, Interval(Integral, 1, None, closed="left"), "array-like", Bins, dict],
+        "intersectional": ["boolean"],
+        "match": [StrOptions(set(MATCHES))],
+        "min_cell_size": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions(set(SOLVERS))],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss,
+        *,
+        kernel: str | Callable[..., float],
+        gamma: float | None,
+        degree: float,
+        coef0: float,
+        kernel_params: Mapping[str, Any] | None,
+        alpha: float,
+        epsilon: float | None,
+        epsilon_scale: str,
+        y_bins: Any,
+        s_bins: SensitiveBins,
+        intersectional: bool,
+        match: str,
+        min_cell_size: int,
+        fit_intercept: bool,
+        solver: str,
+        tol: float,
+        max_iter: int,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.epsilon_scale = epsilon_scale
+        self.y_bins = y_bins
+        self.s_bins = s_bins
+        self.intersectional = intersectional
+        self.match = match
+        self.min_cell_size = min_cell_size
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check_labels(self, y: Any) -> Any:
+        """Refuse labels of the wrong kind; give them as the cells take them."""
+        raise NotImplementedError
+
+    def _targets(self, y: Any) -> list[Array]:
+        """Give what is learned: one array of numbers or signs for each model."""
+        raise NotImplementedError
+
+    def _label_bins(self, y: Any) -> Any:
+        """Give the bins of the label."""
+        raise NotImplementedError
+
+    def _shape(self, values: Any) -> Any:
+        """Turn one value for each model into a fitted attribute."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Self:
+        with unchanged_on_error(self):
+            data, cells, contrasts = self._read(X, y, sensitive_features, sample_weight)
+            solutions, choice = self._solve(data, contrasts)
+            self._accept(data, cells, contrasts, choice, solutions)
+        speak_up(self, solutions)
+        return self
+
+    def _read(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[TrainingData, Cells | None, Contrasts | None]:
+        # Kernel values need float64 rows; a linear pass converts block by block instead.
+        as_given = self.kernel in ("linear", "precomputed")
+        dtype = (np.float64, np.float32) if as_given else np.float64
+        plain = self.epsilon is None and sensitive_features is None
+        data = read_training_data(
+            self,
+            X,
+            y,
+            sample_weight,
+            dtype=dtype,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=1 if plain else 2,
+            **self._label_checks,
+        )
+        data = replace(data, y=self._check_labels(data.y))
+        if self.kernel in NONNEGATIVE_ONLY:
+            check_non_negative(data.X, f"X: kernel={self.kernel!r} takes counts, use another one")
+        if plain:
+            return data, None, None
+        columns = read_sensitive(sensitive_features, data, like=(X, y))
+        try:
+            bins, target = self._label_bins(data.y), self._targets(data.y)[0]
+            return data, *compare_cells(self, data.y, columns, data.weight, bins, target)
+        except NothingToCompareError:
+            if self.epsilon is None:  # nothing was to be constrained
+                return data, None, None
+            raise
+
+    def _choose(self, data: TrainingData) -> SolverChoice:
+        n_samples, n_features = data.X.shape
+        return choose_solver(
+            kernel=self.kernel,
+            n_samples=n_samples,
+            n_features=n_features,
+            alpha=self.alpha,
+            solver=self.solver,
+            loss=as_loss(self.loss, self._losses),
+            epsilon=self.epsilon,
+            match=self.match,
+            fit_intercept=self.fit_intercept,
+        )
+
+    def _solve(
+        self, data: TrainingData, contrasts: Contrasts | None
+    ) -> tuple[list[Solution], SolverChoice]:
+        choice, targets = self._choose(data), self._targets(data.y)
+        task = Task(
+            loss=as_loss(self.loss, self._losses),
+            alpha=self.alpha,
+            contrasts=contrasts,
+            epsilon=self.epsilon,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        # The features are multiplied by NumPy, kernel matrices by SciPy.
+        with nullcontext() if choice.form == "linear" else one_blas_at_a_time():
+            if choice.method == "libsvm":
+                return solve_by_libsvm(*self._svm_matrix(data), targets, task, data.weight), choice
+            shift = first_shift(task, targets[0])
+            factorized, choice = self._factorize(data, targets[0], contrasts, choice, shift)
+            return learn(factorized, targets, task), choice
+
+    def _factorize(
+        self,
+        data: TrainingData,
+        target: Array,
+        contrasts: Contrasts | None,
+        choice: SolverChoice,
+        alpha: float,
+    ) -> tuple[FactorizedSystem, SolverChoice]:
+        """Do the one factorisation."""
+        columns = no_contrasts(target.size) if contrasts is None else contrasts.columns
+        options: dict[str, Any] = {"weight": data.weight, "fit_intercept": self.fit_intercept}
+        strict = self.solver == "cholesky"
+        if choice.form == "linear":
+            system = linear_system(data.X, target, columns, **options)
+            require_finite(system.matrix, self._kernel())
+            return factorize_system(system, alpha, choice, strict=strict)
+        with one_blas_at_a_time():
+            matrix, semidefinite = self._kernel_matrix(data)
+            system = kernel_system(matrix, target, columns, **options)
+            if not semidefinite:
+                self._require_semidefinite(system.matrix, data)
+            return factorize_system(system, alpha, choice, strict=strict)
+
+    def _kernel_matrix(self, data: TrainingData) -> tuple[Array, bool]:
+        """Evaluate the kernel, and say whether it is known to be positive semi-definite."""
+        kernel = self._kernel()
+        X = data.X if self.kernel == "precomputed" else data.X.astype(np.float64, copy=False)
+        matrix = kernel.training_matrix(X)
+        require_finite(matrix, kernel)
+        known = kernel.is_semidefinite
+        return matrix, known or is_positive_semidefinite(matrix, kernel.precision(X))
+
+    def _svm_matrix(self, data: TrainingData) -> tuple[Array, Array]:
+        """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
+        matrix, semidefinite = self._kernel_matrix(data)
+        if semidefinite:
+            return matrix, np.zeros(len(matrix))
+        means = center_kernel(matrix, data.weight)
+        self._require_semidefinite(matrix, data)
+        return matrix, means
+
+    def _require_semidefinite(self, centred: Array, data: TrainingData) -> None:
+        """Centring keeps a matrix semi-definite and may make it so (additive_chi2)."""
+        kernel = self._kernel()
+        if not is_positive_semidefinite(centred, kernel.precision(data.X)):
+            raise not_semidefinite_error(kernel, self.fit_intercept)
+
+    def _accept(
+        self,
+        data: TrainingData,
+        cells: Cells | None,
+        contrasts: Contrasts | None,
+        choice: SolverChoice,
+        solutions: Sequence[Solution],
+    ) -> None:
+        """Set every fitted attribute; nothing before this does."""
+        rows = np.array([solution.coefficients for solution in solutions])
+        coefficients = self._from_solver(data, choice, rows)
+        for name in ("coef_", "dual_coef_", "X_fit_"):  # of an earlier fit with another kernel
+            self.__dict__.pop(name, None)
+        if self.kernel == "linear":
+            self.coef_ = self._shape(coefficients)
+        else:
+            self.dual_coef_, self.X_fit_ = self._shape(coefficients), data.X_all
+        self.intercept_ = self._shape(np.array([solution.intercept for solution in solutions]))
+        self.multipliers_ = self._shape(np.array([s.multipliers for s in solutions]))
+        self.cells_ = cells
+        self.contrasts_ = contrasts
+        self.violation_ = max(solution.violation for solution in solutions)
+        self.active_ = any(solution.active for solution in solutions)
+        self.objective_ = sum(solution.objective for solution in solutions)
+        self.duality_gap_ = max(
+            self._relative_gap(solution, target, data.weight)
+            for solution, target in zip(solutions, self._targets(data.y), strict=True)
+        )
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.solver_ = choice
+
+    def _relative_gap(self, solution: Solution, target: Array, weight: Array | None) -> float:
+        """Divide by the objective, but for a perfect fit, whose objective is zero up to rounding.
+
+        Beside that any gap would look large, so it is set beside the model that predicts zero.
+        """
+        loss = as_loss(self.loss, self._losses).value(target, np.zeros_like(target))
+        zero = float(loss.sum() if weight is None else weight @ loss)
+        rounding = np.finfo(float).eps * zero + np.finfo(float).tiny
+        return solution.duality_gap / max(solution.objective, rounding)
+
+    def _from_solver(self, data: TrainingData, choice: SolverChoice, coefficients: Array) -> Array:
+        """Turn the solver's unknowns (one row a model) into weights or dual coefficients."""
+        if choice.form == "linear":
+            return coefficients
+        if self.kernel == "linear":
+            return np.asarray(coefficients @ data.X)
+        return data.expand(coefficients)
+
+    def _predict_models(self, X: Any) -> Array:
+        """Give the value of each model at each row, shape (n_models, n_samples)."""
+        coefficients = self.coef_ if self.kernel == "linear" else self.dual_coef_
+        return self._predict_all(
+            X,
+            np.atleast_2d(coefficients),
+            np.atleast_1d(self.intercept_),
+            getattr(self, "X_fit_", None),
+        )
+
+    def _predict_all(self, X: Any, coefficients: Array, intercepts: Array, X_fit: Any) -> Array:
+        """Predict with several models, one a row, evaluating the kernel once."""
+        X = validate_data(self, X, accept_sparse=self._accept_sparse, reset=False)
+        if self.kernel == "linear":
+            return np.asarray(X @ coefficients.T).T + intercepts[:, None]
+        kernel, n_fit = self._kernel(), coefficients.shape[1]
+        predictions = np.empty((len(coefficients), X.shape[0]))
+        blocks = row_blocks(X.shape[0], n_fit, PREDICT_BLOCK)
+        values = np.empty((blocks[0].stop, n_fit))
+        for rows in blocks:
+            block = values[: rows.stop - rows.start]
+            kernel.fill(block, X[rows], X_fit)
+            predictions[:, rows] = coefficients @ block.T
+        return predictions + intercepts[:, None]
+
+    @property
+    def _accept_sparse(self) -> tuple[str, ...] | bool:
+        return False if self.kernel in DENSE_ONLY else ("csr", "csc")
+
+    def _kernel(self) -> Kernel:
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "intercept_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
+        return tags

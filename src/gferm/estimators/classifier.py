@@ -1,0 +1,351 @@
+"""FairClassifier: classification under a fairness constraint, as a scikit-learn estimator.
+
+Two classes make one model, more of them one model each against the rest. All models share the
+cells, the contrasts and the factorisation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils._param_validation import Options, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from gferm.arrays import Array
+from gferm.bins import Bins
+from gferm.cells import Cells, SensitiveBins
+from gferm.contrasts import Contrasts
+from gferm.estimators.base import FairModel
+from gferm.estimators.export import as_classifier
+from gferm.estimators.training import TrainingData
+from gferm.estimators.transformer import read_label
+from gferm.exceptions import SkippedComparisonWarning
+from gferm.losses import CLASSIFICATION_LOSSES, LOSSES, Loss, as_loss
+from gferm.solver.choice import LIBSVM, SOLVERS, SolverChoice
+from gferm.solver.projection import Solution
+
+ClassBins = str | int | Sequence[Hashable] | Bins
+
+
+def _has_probabilities(model: FairClassifier) -> bool:
+    if as_loss(model.loss, CLASSIFICATION_LOSSES) == LOSSES["log_loss"]:
+        return True
+    raise AttributeError(
+        f"loss={model.loss!r} gives no probabilities; use loss='log_loss', or calibrate with "
+        "CalibratedClassifierCV."
+    )
+
+
+class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
+    """Kernel or linear classification with a bound on group differences.
+
+    Minimises ``Σ ℓ(y, f(x)) + alpha ‖w‖²`` over decision functions ``f(x) = ⟨w, φ(x)⟩ + b``, with
+    y = ±1, subject to: within every class, the mean decision of any two sensitive groups differs,
+    on average over the compared pairs, by at most ``epsilon``. A duality gap proves the optimum.
+
+    Parameters
+    ----------
+    loss : str or gferm.losses.Loss, default="hinge"
+        "hinge" (support vector machine), "squared_hinge", "log_loss" (logistic regression, with
+        probabilities) or "squared".
+    kernel : str or callable, default="rbf"
+        Any kernel of scikit-learn's KernelRidge, a callable, or "precomputed". "linear" is solved
+        in the features and never forms an n×n matrix when there are more rows than features.
+    gamma, degree, coef0, kernel_params
+        Parameters of the kernel, as in KernelRidge.
+    alpha : float, default=1.0
+        Strength of the regularisation, the paper's λ; positive, but for loss="squared". SVC and
+        LogisticRegression call it C = 1/(2 alpha).
+    epsilon : float or None, default=0.0
+        How much unfairness is allowed, in units of the decision function; 0 asks for equal means
+        in every cell. None switches the constraint off, and only then may ``sensitive_features``
+        be left out of `fit`.
+    epsilon_scale : {"mean", "sum"}, default="mean"
+        "mean": epsilon bounds the mean |gap| over compared pairs. "sum": the paper's sum over
+        label bins and ordered pairs.
+    y_bins : "classes", 1, list of classes or Bins, default="classes"
+        Within which classes groups are compared. "classes": within each of them (equalized
+        odds). A list names some, such as ``["hired"]`` (equal opportunity). 1: whole groups,
+        whatever their class (demographic parity).
+    s_bins, intersectional, min_cell_size
+        Groups of the sensitive attributes, as in `FairRegressor`.
+    match : {"prediction", "residual"}, default="prediction"
+        Which cell means must agree: those of f, or of f − y with y = ±1 (two classes only). They
+        differ only for y_bins=1: within a class y is constant.
+    fit_intercept : bool, default=True
+        Whether to add an unpenalised intercept.
+    solver : {"auto", "cholesky", "spectrum", "libsvm"}, default="auto"
+        `gferm.solver.choose_solver` tells what "auto" means.
+    tol : float, default=1e-6
+        The relative duality gap at which iterations stop; one above this is a
+        ConvergenceWarning.
+    max_iter : int, default=5000
+        Most iterations of splitting. libsvm and the square loss have no limit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (n_models, n_features)
+        Weights of the features; only for kernel="linear". One model for two classes, else one for
+        each class.
+    dual_coef_, X_fit_ : arrays
+        Kernel expansions, (n_models, n_samples), and training rows; for all other kernels.
+    intercept_ : array of shape (n_models,)
+    multipliers_ : array of shape (n_models, m)
+        Marginal cost of each contrast.
+    cells_, contrasts_
+        Who was compared with whom, with counts; see `FairRegressor`.
+    violation_ : float
+        The constraint's left-hand side reached on the training rows, of the worst model.
+    active_ : bool
+        False when the plain model already meets the constraint.
+    objective_ : float
+        Sum over the models.
+    duality_gap_ : float
+        Relative bound on the distance from the optimum, of the worst model.
+    n_iter_ : int
+        Most iterations of any model.
+    solver_ : SolverChoice
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from gferm import FairClassifier
+    >>> from gferm.datasets import make_fair_classification
+    >>> X, y, s = make_fair_classification(300, random_state=0, return_X_y=True)
+    >>> model = FairClassifier("log_loss", kernel="linear").fit(X, y, sensitive_features=s)
+    >>> f = model.decision_function(X)
+    >>> positive = y == model.classes_[1]
+    >>> means = [f[positive & (s == group)].mean() for group in (0, 1)]
+    >>> bool(abs(means[0] - means[1]) < 1e-9)
+    True
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = CLASSIFICATION_LOSSES
+    _label_checks: ClassVar[dict[str, Any]] = {"y_numeric": False}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **FairModel._parameter_constraints,
+        "y_bins": [StrOptions({"classes"}), Options(Integral, {1}), "array-like", Bins],
+        "solver": [StrOptions({*SOLVERS, LIBSVM})],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        *,
+        kernel: str | Callable[..., float] = "rbf",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        alpha: float = 1.0,
+        epsilon: float | None = 0.0,
+        epsilon_scale: str = "mean",
+        y_bins: ClassBins = "classes",
+        s_bins: SensitiveBins = "auto",
+        intersectional: bool = True,
+        match: str = "prediction",
+        min_cell_size: int = 1,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+    ) -> None:
+        super().__init__(
+            loss,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            alpha=alpha,
+            epsilon=epsilon,
+            epsilon_scale=epsilon_scale,
+            y_bins=y_bins,
+            s_bins=s_bins,
+            intersectional=intersectional,
+            match=match,
+            min_cell_size=min_cell_size,
+            fit_intercept=fit_intercept,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+        )
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FairClassifier:
+        """Learn the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training rows, or the kernel matrix for kernel="precomputed".
+        y : array of shape (n_samples,)
+            Class of each row: numbers or words.
+        sensitive_features : array, Series, data frame or dict of columns
+            The sensitive attributes, one row per sample; required unless epsilon is None.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the risk and of the cell means.
+
+        Returns
+        -------
+        self : FairClassifier
+        """
+        return self._fit(X, y, sensitive_features, sample_weight)
+
+    def decision_function(self, X: Any) -> Array:
+        """Give f(x): positive for the second of two classes; one column a class for more.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            For kernel="precomputed", the kernel between these and the training rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        decisions = self._predict_models(X)
+        return np.asarray(decisions[0] if len(decisions) == 1 else decisions.T)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict classes; the sensitive attributes are not needed.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        decisions = self.decision_function(X)
+        best = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class; only for loss="log_loss".
+
+        For more than two classes those of the models against the rest are scaled to sum to one.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        decisions = self.decision_function(X)
+        if decisions.ndim == 1:
+            return np.column_stack([expit(-decisions), expit(decisions)])
+        shares = expit(decisions)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def to_sklearn(self) -> Any:
+        """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.
+
+        Returns
+        -------
+        LogisticRegression, LinearSVC, RidgeClassifier, OneVsRestClassifier or Pipeline
+            By the loss. A kernel model is a Pipeline of the kernel expansion (Nystroem) and one
+            of these.
+        """
+        check_is_fitted(self)
+        return as_classifier(self, as_loss(self.loss, self._losses))
+
+    def _read(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[TrainingData, Cells | None, Contrasts | None]:
+        data, cells, contrasts = super()._read(X, y, sensitive_features, sample_weight)
+        if contrasts is not None and self.match == "residual" and np.unique(data.y).size > 2:
+            raise ValueError(
+                "match='residual' compares f − y with y = ±1, which more than two classes do not "
+                "have; use match='prediction'."
+            )
+        return data, cells, contrasts
+
+    def _check_labels(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        y = read_label(y)
+        kind, classes = type_of_target(y, input_name="y"), np.unique(y)
+        if kind not in ("binary", "multiclass"):
+            raise ValueError(
+                f"Unknown label type: {kind}. y has {classes.size} different values such as "
+                f"{classes[0]!r}, which are no classes. Use FairRegressor to learn numbers, or cut "
+                "y into classes first."
+            )
+        if classes.size < 2:
+            raise ValueError(
+                f"y has a single class, {classes.tolist()}: there is nothing to tell apart. Check "
+                "y, and sample_weight if there is one."
+            )
+        return y
+
+    def _targets(self, y: npt.NDArray[Any]) -> list[Array]:
+        classes = np.unique(y)
+        positive = classes[1:] if classes.size == 2 else classes
+        return [np.where(y == label, 1.0, -1.0) for label in positive]
+
+    def _label_bins(self, y: npt.NDArray[Any]) -> Any:
+        classes = np.unique(y).tolist()
+        if isinstance(self.y_bins, (Integral, Bins)):
+            return self.y_bins
+        if isinstance(self.y_bins, str):
+            return Bins.categories(classes)
+        named = np.asarray(self.y_bins).tolist()
+        unknown = [label for label in named if label not in classes]
+        if unknown:
+            raise ValueError(f"y_bins names {unknown}, but the classes of y are {classes}.")
+        return Bins.categories(named)
+
+    def _shape(self, values: Array) -> Any:
+        """One row a model, also when there is one, as scikit-learn has it."""
+        return values
+
+    def _accept(
+        self,
+        data: TrainingData,
+        cells: Cells | None,
+        contrasts: Contrasts | None,
+        choice: SolverChoice,
+        solutions: Sequence[Solution],
+    ) -> None:
+        super()._accept(data, cells, contrasts, choice, solutions)
+        self.classes_ = np.unique(data.y)
+        if contrasts is not None and self.epsilon is not None:
+            _report_missing_classes(contrasts)
+
+
+def _report_missing_classes(contrasts: Contrasts) -> None:
+    """Say which groups have no rows of a class; there the constraint says nothing."""
+    missing = sorted(
+        {
+            (pair.label_bin, group)
+            for pair in contrasts.skipped
+            for group, count in zip(pair.groups, pair.counts, strict=True)
+            if count == 0
+        }
+    )
+    if missing:
+        listed = ", ".join(f"{label!r} in group {group!r}" for label, group in missing[:5])
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        warnings.warn(
+            f"There are no rows of class {listed}{more}: these cells are compared with nobody. "
+            "Merge groups with s_bins, or see contrasts_.skipped.",
+            SkippedComparisonWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,270 @@
+"""FairKernelProjection: fairness as a change of kernel.
+
+After it, any kernel machine is fair on the training cells (epsilon = 0): the functions that tell
+the cells apart are gone, and no machine can put them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, _fit_context
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from gferm.arrays import Array
+from gferm.bins import BinsLike
+from gferm.blocks import row_blocks
+from gferm.cells import SensitiveBins
+from gferm.estimators.outcome import unchanged_on_error
+from gferm.estimators.transformer import FairTransformer
+from gferm.fair_kernel import FairKernel
+from gferm.kernels import (
+    DENSE_ONLY,
+    NONNEGATIVE_ONLY,
+    Kernel,
+    not_semidefinite_error,
+    require_finite,
+)
+from gferm.solver.factorization import is_positive_semidefinite
+from gferm.threads import one_blas_at_a_time
+
+NOTHING = 1e-12  # share of κ(x, x) below which nothing is left of a kernel
+DIAGONAL_BLOCK = 64  # rows whose kernel with each other is evaluated for its diagonal
+
+
+class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+    """Turn rows into a fair kernel matrix, for machines with kernel="precomputed".
+
+    The fair kernel is the kernel without the functions that distinguish the compared cells,
+    ``κ_fair(z, z') = κ(z, z') − a(z)ᵀ (CᵀKC)⁺ a(z')`` with ``a(z) = Cᵀk(z)``. Any kernel machine on
+    it, with or without an intercept, has equal mean predictions in all compared cells of the
+    training rows.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        Any kernel of scikit-learn's KernelRidge, a callable, or "precomputed".
+    gamma, degree, coef0, kernel_params
+        Parameters of the kernel, as in KernelRidge.
+    y_bins, s_bins, intersectional, min_cell_size
+        Who is compared with whom, as in `FairProjection`.
+
+    Attributes
+    ----------
+    fair_kernel_ : FairKernel
+        The projection; ``to_original`` turns coefficients on the fair kernel into coefficients on
+        the original one.
+    X_fit_ : array or sparse matrix
+        The training rows, or their kernel matrix for kernel="precomputed".
+    cells_ : Cells
+        Who was compared with whom, with counts.
+    contrasts_ : Contrasts
+        Compared and skipped pairs.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Use `fit_transform`, or a Pipeline, for the training matrix: it evaluates the kernel once, and
+    the matrix is exactly symmetric.
+
+    A GaussianProcessRegressor takes the matrix with ``kernel=PairwiseKernel(metric="precomputed")
+    + WhiteKernel(noise)`` and ``optimizer=None``. (Without the sum, scikit-learn adds its ``alpha``
+    to that kernel twice.) It cannot know κ_fair(z, z), so the variance of new rows is
+    ``projection.diagonal(X_new) - (solve_triangular(gp.L_, K_new.T, lower=True) ** 2).sum(axis=0)``
+    rather than ``return_std``.
+
+    Examples
+    --------
+    >>> from gferm import FairKernelProjection
+    >>> from gferm.datasets import make_fair_regression
+    >>> from sklearn.svm import SVR
+    >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+    >>> projection = FairKernelProjection(y_bins=1)
+    >>> K_fair = projection.fit_transform(X, y, sensitive_features=s)
+    >>> f = SVR(kernel="precomputed").fit(K_fair, y).predict(projection.transform(X))
+    >>> bool(abs(f[s == 0].mean() - f[s == 1].mean()) < 1e-9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        **FairTransformer._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., float] = "rbf",
+        *,
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        y_bins: BinsLike = "auto",
+        s_bins: SensitiveBins = "auto",
+        intersectional: bool = True,
+        min_cell_size: int = 1,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.y_bins = y_bins
+        self.s_bins = s_bins
+        self.intersectional = intersectional
+        self.min_cell_size = min_cell_size
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FairKernelProjection:
+        """Find the functions that distinguish the cells.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Training rows, or the kernel matrix for kernel="precomputed".
+        y : array of shape (n_samples,)
+            Numbers or classes.
+        sensitive_features : array, Series, data frame or dict of columns
+            The sensitive attributes, one row per sample; required.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the cell means.
+
+        Returns
+        -------
+        self : FairKernelProjection
+        """
+        self._learn(X, y, sensitive_features, sample_weight)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_transform(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Array:
+        """Fit, and give the fair kernel matrix of the training rows.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_samples)
+            Exactly symmetric, and positive semi-definite up to rounding.
+        """
+        matrix = self._learn(X, y, sensitive_features, sample_weight)
+        with one_blas_at_a_time():
+            self.fair_kernel_.project_training(matrix)
+        return matrix
+
+    def transform(self, X: Any) -> Array:
+        """Give the fair kernel between rows and the training rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            For kernel="precomputed", the kernel between these and the training rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_training_rows)
+        """
+        rows = self._kernel_rows(self._validate(X))
+        self.fair_kernel_.project_rows(rows)
+        return rows
+
+    def diagonal(self, X: Any) -> Array:
+        """Give κ_fair(z, z) for each row z, the prior variance of a Gaussian process.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "kernel='precomputed' does not tell κ(z, z); give it yourself: "
+                "fair_kernel_.diagonal(values, kernel_with_training_rows)."
+            )
+        X, kernel = self._validate(X), self._kernel()
+        out = np.empty(X.shape[0])
+        for part in row_blocks(X.shape[0], 1, DIAGONAL_BLOCK):
+            values = kernel(X[part]).diagonal()
+            out[part] = self.fair_kernel_.diagonal(values, self._kernel_rows(X[part]))
+        return out
+
+    def _learn(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Array:
+        """Set every fitted attribute and give the original kernel matrix."""
+        with unchanged_on_error(self):
+            compared = self._compare(
+                X,
+                y,
+                sensitive_features,
+                sample_weight,
+                dtype=(np.float64, np.float32) if self.kernel == "precomputed" else np.float64,
+                accept_sparse=self._accept_sparse,
+            )
+            with one_blas_at_a_time():
+                matrix = self._training_matrix(compared.X)
+                self.fair_kernel_ = FairKernel.of(matrix, compared.columns)
+            self.X_fit_ = compared.X
+            self.cells_, self.contrasts_ = compared.cells, compared.contrasts
+        whole, along = matrix.diagonal(), self.fair_kernel_.coordinates
+        if (whole - np.einsum("ij,ij->i", along, along) <= NOTHING * whole.max()).all():
+            compared.warn_that_nothing_is_left("kernel", stacklevel=5)
+        return matrix
+
+    def _training_matrix(self, X: Any) -> Array:
+        kernel = self._kernel()
+        if self.kernel in NONNEGATIVE_ONLY:
+            check_non_negative(X, f"X: kernel={self.kernel!r} takes counts, use another one")
+        matrix = kernel.training_matrix(X)
+        require_finite(matrix, kernel)
+        known = kernel.is_semidefinite
+        if not known and not is_positive_semidefinite(matrix, kernel.precision(X)):
+            raise not_semidefinite_error(kernel, fit_intercept=True)
+        return matrix
+
+    def _validate(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
+        )
+
+    def _kernel_rows(self, X: Any) -> Array:
+        rows = np.empty((X.shape[0], self._n_features_out))
+        self._kernel().fill(rows, X, self.X_fit_)
+        return rows
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.X_fit_.shape[0])
+
+    @property
+    def _accept_sparse(self) -> tuple[str, ...] | bool:
+        return False if self.kernel in DENSE_ONLY else ("csr", "csc")
+
+    def _kernel(self) -> Kernel:
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
+        return tags

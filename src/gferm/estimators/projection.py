@@ -1,0 +1,139 @@
+"""FairProjection: fairness as a change of features.
+
+After it, any linear model is fair on the training cells (epsilon = 0): the directions in which the
+cells differ are gone, and no model can put them back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, _fit_context
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gferm.arrays import Array
+from gferm.bins import BinsLike
+from gferm.cells import SensitiveBins
+from gferm.estimators.outcome import unchanged_on_error
+from gferm.estimators.transformer import FairTransformer
+from gferm.fair_features import contrast_directions, project_features, used_up
+
+FLOATS = (np.float64, np.float32)
+
+
+class FairProjection(OneToOneFeatureMixin, FairTransformer):  # type: ignore[misc]
+    """Remove from the features what distinguishes the compared cells.
+
+    ``transform(X) = X − X Q Qᵀ``, where Q spans the differences between the mean rows of compared
+    cells. Any linear model after it, with or without an intercept, has equal mean predictions in
+    all compared cells of the training rows: for each label bin, in every sensitive group.
+
+    The projection is orthogonal in the units of X, so scale X before it, not after it.
+
+    Parameters
+    ----------
+    y_bins : "auto", int, sequence of edges or Bins, default="auto"
+        Bins of the label. "auto": the classes if the label is not numeric or has at most ten
+        values, else ten uniform bins over the range of the rows given to `fit`. A number means
+        that many uniform bins; 1 compares whole groups (demographic parity).
+    s_bins : "auto", "continuous", int, edges, Bins, or dict of these by column, default="auto"
+        Groups of the sensitive attribute, as in `FairRegressor`.
+    intersectional : bool, default=True
+        With several sensitive attributes: compare all their combinations (True) or the groups
+        of each attribute on its own (False).
+    min_cell_size : int, default=1
+        Cells with fewer rows are not compared; see ``contrasts_.skipped``.
+
+    Attributes
+    ----------
+    directions_ : array of shape (n_features, r)
+        Q, an orthonormal basis of what is removed.
+    cells_ : Cells
+        Who was compared with whom, with counts.
+    contrasts_ : Contrasts
+        Compared and skipped pairs.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    float32 rows stay float32, and cell means then agree to the rounding of float32; the arithmetic
+    is in float64. Sparse rows are accepted, but projected rows are dense.
+
+    Examples
+    --------
+    >>> from gferm import FairProjection
+    >>> from gferm.datasets import make_fair_regression
+    >>> from sklearn.linear_model import HuberRegressor
+    >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+    >>> projection = FairProjection(y_bins=1)
+    >>> X_fair = projection.fit_transform(X, y, sensitive_features=s)
+    >>> f = HuberRegressor().fit(X_fair, y).predict(X_fair)
+    >>> bool(abs(f[s == 0].mean() - f[s == 1].mean()) < 1e-9)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        y_bins: BinsLike = "auto",
+        s_bins: SensitiveBins = "auto",
+        intersectional: bool = True,
+        min_cell_size: int = 1,
+    ) -> None:
+        self.y_bins = y_bins
+        self.s_bins = s_bins
+        self.intersectional = intersectional
+        self.min_cell_size = min_cell_size
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FairProjection:
+        """Find the directions in which the cells differ.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Numbers or classes.
+        sensitive_features : array, Series, data frame or dict of columns
+            The sensitive attributes, one row per sample; required.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the cell means.
+
+        Returns
+        -------
+        self : FairProjection
+        """
+        with unchanged_on_error(self):
+            compared = self._compare(
+                X, y, sensitive_features, sample_weight, dtype=FLOATS, accept_sparse=("csr", "csc")
+            )
+            self.directions_ = contrast_directions(compared.X, compared.columns)
+            self.cells_, self.contrasts_ = compared.cells, compared.contrasts
+        if used_up(self.directions_).all():
+            compared.warn_that_nothing_is_left("features", stacklevel=4)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Project rows; the sensitive attributes are not needed.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
+        return project_features(X, self.directions_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,150 @@
+"""What both fair transformers share: the bins they take, and rows → cells → contrasts.
+
+A transformer sees labels of any kind, only to compare people of equal label with each other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+from gferm.arrays import Array
+from gferm.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
+from gferm.cells import Cells
+from gferm.contrasts import Contrasts
+from gferm.estimators.training import compare_cells, validate_rows
+from gferm.exceptions import ConstantModelWarning
+from gferm.sensitive import read_sensitive_features
+
+AUTO_LABEL_BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRows:
+    """All rows, and the contrasts of those with positive weight.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    columns : sparse array of shape (n_samples, m)
+        C, with empty rows for rows of weight zero.
+    cells, contrasts : of the rows with positive weight only
+    """
+
+    X: Any
+    columns: sparse.csr_array
+    cells: Cells
+    contrasts: Contrasts
+
+    def warn_that_nothing_is_left(self, what: str, stacklevel: int) -> None:
+        """Say that only constants are fair."""
+        warnings.warn(
+            f"The {self.contrasts.n_contrasts} contrasts use up the {what}: only constant models "
+            "are fair. Use fewer y_bins or s_bins, more features or a richer kernel.",
+            ConstantModelWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+class FairTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of FairProjection and FairKernelProjection; see there for the parameters."""
+
+    # What compare_cells reads of an estimator and a representation cannot choose.
+    match: ClassVar[str] = "prediction"
+    epsilon_scale: ClassVar[str] = "mean"
+
+    y_bins: Any
+    s_bins: Any
+    intersectional: bool
+    min_cell_size: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "y_bins": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+            "array-like",
+            Bins,
+        ],
+        "s_bins": [str, Interval(Integral, 1, None, closed="left"), "array-like", Bins, dict],
+        "intersectional": ["boolean"],
+        "min_cell_size": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _compare(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, **checks: Any
+    ) -> ComparedRows:
+        """Check all that was given to `fit` and settle who is compared with whom."""
+        rows, label = validate_rows(self, X, y, ensure_min_samples=2, **checks)
+        label = read_label(label)
+        self._require_sensitive(sensitive_features)
+        attributes = read_sensitive_features(sensitive_features, label.size, like=(X, y))
+        weight = _read_weight(sample_weight, rows)
+        # A row of weight zero is no row …
+        kept = np.ones(label.size, dtype=bool) if weight is None else weight > 0.0
+        cells, contrasts = compare_cells(
+            self,
+            label[kept],
+            tuple(column.keep(kept) for column in attributes),
+            None if weight is None else weight[kept],
+            label_bins(self.y_bins, label[kept]),
+        )
+        # … but it has a representation like any other.
+        place = sparse.eye_array(label.size, format="csr")[:, np.flatnonzero(kept)]
+        return ComparedRows(rows, (place @ contrasts.columns).tocsr(), cells, contrasts)
+
+    def _require_sensitive(self, sensitive_features: Any) -> None:
+        if sensitive_features is None:
+            name = type(self).__name__
+            raise ValueError(
+                "sensitive_features is missing: pass fit(X, y, sensitive_features=...), one row "
+                "per sample. In a Pipeline, call set_config(enable_metadata_routing=True) of "
+                f"sklearn and {name}(...).set_fit_request(sensitive_features=True)."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def read_label(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Read classes or numbers, none missing; numbers kept as objects become numbers."""
+    if y.dtype.kind != "O":
+        return y
+    missing = [value is None or type(value).__name__ == "NAType" for value in y]
+    if any(missing):
+        raise ValueError(
+            f"y has {sum(missing)} missing values, the first in row {missing.index(True)}; drop "
+            "these rows, or give 'unknown' a class of its own."
+        )
+    if all(isinstance(value, Real) for value in y):
+        return y.astype(np.float64)
+    return np.asarray([str(value) for value in y])
+
+
+def label_bins(y_bins: BinsLike, y: npt.NDArray[Any]) -> BinsLike:
+    """Settle what "auto" means for a label: its classes, or uniform bins of many numbers."""
+    if not isinstance(y_bins, str):
+        return y_bins
+    many = y.dtype.kind in "iuf" and np.unique(y).size > MAX_AUTO_CATEGORIES
+    return AUTO_LABEL_BINS if many else y_bins
+
+
+def _read_weight(sample_weight: Any, X: Any) -> Array | None:
+    if sample_weight is None:
+        return None
+    weight: Array = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
+    return weight
