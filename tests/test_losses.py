@@ -123,6 +123,27 @@ def test_huge_predictions_and_extreme_rho_stay_finite(name):
         assert np.isfinite(loss.value(y, u)).all()
 
 
+@pytest.mark.parametrize("name", [name for name, loss in CASES.items() if loss.is_piecewise_linear])
+@given(y=numbers, v=numbers, rho=rhos)
+def test_a_slope_between_those_of_the_pieces_pins_the_prox_to_a_kink(name, y, v, rho):
+    # At a kink the prox stays when v moves a little; on a piece it moves along.
+    loss = CASES[name]
+    y, v = label_of(loss, np.array([y])), np.array([v])
+    u, step = loss.prox(y, v, rho), 1e-4 / rho
+    moved = [loss.prox(y, v + sign * step, rho) - u for sign in (1, -1)]
+    pinned = bool(loss.at_kink(y, rho * (v - u))[0])
+    stays = any(abs(m[0]) <= 1e-3 * step for m in moved)
+    moves = any(abs(abs(m[0]) - step) <= 1e-3 * step for m in moved)
+    assert stays if pinned else moves
+
+
+def test_losses_know_whether_they_are_piecewise_linear():
+    straight = {name for name, loss in LOSSES.items() if loss.is_piecewise_linear}
+    assert straight == {"hinge", "absolute", "quantile", "epsilon_insensitive"}
+    with pytest.raises(NotImplementedError, match="LogLoss"):
+        LOSSES["log_loss"].at_kink(np.ones(1), np.ones(1))
+
+
 def test_relations_between_losses():
     rng = np.random.default_rng(1)
     y, u = rng.normal(size=(2, 500))

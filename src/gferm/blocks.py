@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from gferm.arrays import Array
+
 
 def row_blocks(n_rows: int, n_columns: int, doubles: int = 2**18) -> list[slice]:
     """Cut ``n_rows`` rows into blocks of about ``doubles`` numbers each."""
     step = max(doubles // max(n_columns, 1), 1)
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def dense(block: Any) -> Array:
+    """Give rows, sparse or not, as a dense array of doubles."""
+    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)

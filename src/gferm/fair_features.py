@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
+from gferm.blocks import dense, row_blocks
 from gferm.threads import for_each_block
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
@@ -53,7 +53,7 @@ def project_features(X: Any, directions: Array) -> Array:
     nothing_left = used_up(directions)
 
     def project(rows: slice) -> None:
-        block = _dense(X[rows])
+        block = dense(X[rows])
         block = block - (block @ directions) @ directions.T
         block[:, nothing_left] = 0.0  # a scaler that follows must not blow up rounding
         out[rows] = block
@@ -69,10 +69,10 @@ def _sums(X: Any, columns: sparse.csr_array) -> tuple[Array, Array]:
     """
     n, d = X.shape
     blocks = row_blocks(n, d)
-    origin = _dense(X[blocks[0]]).mean(axis=0)
+    origin = dense(X[blocks[0]]).mean(axis=0)
     contrasts, size = np.zeros((d, columns.shape[1])), np.zeros(d)
     for rows in blocks:
-        block = _dense(X[rows]) - origin
+        block = dense(X[rows]) - origin
         contrasts += (columns[rows].T @ block).T
         size += np.abs(block).sum(axis=0)
     return contrasts, size / n
@@ -82,7 +82,3 @@ def _sparse_sums(X: Any, columns: sparse.csr_array) -> tuple[Array, Array]:
     """Give the same for sparse rows, whose origin is zero."""
     contrasts = np.asarray((columns.T @ X).toarray(), dtype=np.float64).T
     return contrasts, np.asarray(abs(X).sum(axis=0), dtype=np.float64).ravel() / X.shape[0]
-
-
-def _dense(block: Any) -> Array:
-    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)

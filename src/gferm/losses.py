@@ -14,7 +14,8 @@ and brings what the solver asks of it, all elementwise:
     conjugate(y, g)       sup_u g u − ℓ(y, u), for g between the slopes
     slopes(y)             the least and the largest slope: where the conjugate is finite
 
-A new loss is one small class with φ, its prox, conjugate and slopes; no solver changes.
+A new loss is one small class with φ, its prox, conjugate and slopes; no solver changes. If φ is
+piecewise linear it may say so (``_pieces``), and few unknowns are then found by Newton's method.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import expit, xlogy
 
 from gferm.arrays import Array
 
+ON_A_PIECE = 1e-9  # distance of slopes that is rounding
 NEWTON_STEPS = 50  # far more than the six that the logistic prox takes
 
 
@@ -63,9 +66,33 @@ class Loss(ABC):
     def slopes(self, y: Array) -> tuple[Array, Array]:
         """Give the least and the largest slope of ℓ(y, ·)."""
 
+    @property
+    @abstractmethod
+    def is_piecewise_linear(self) -> bool:
+        """Whether ℓ(y, ·) is made of straight pieces, so that `at_kink` makes sense."""
+
+    @abstractmethod
+    def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
+        """Say where a slope g lies between those of two pieces: only a kink has it."""
+
 
 class _ScalarLoss(Loss):
     """A loss given by φ(t); the subclasses below say what t is."""
+
+    @property
+    def _pieces(self) -> tuple[float, ...]:
+        """The slopes of a piecewise linear φ."""
+        return ()
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        return bool(self._pieces)
+
+    def _at_kink(self, slope: Array) -> npt.NDArray[np.bool_]:
+        if not self._pieces:
+            raise NotImplementedError(f"{self!r} is not piecewise linear")
+        nearest = np.min([np.abs(slope - piece) for piece in self._pieces], axis=0)
+        return np.asarray(nearest > ON_A_PIECE)
 
     @abstractmethod
     def _value(self, t: Array) -> Array:
@@ -102,6 +129,9 @@ class ResidualLoss(_ScalarLoss):
         """Give g y + φ*(g)."""
         return g * y + self._conjugate(g)
 
+    def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
+        return self._at_kink(g)
+
     def slopes(self, y: Array) -> tuple[Array, Array]:
         """Give the slopes of φ, the same in every row."""
         low, high = self._slopes
@@ -124,6 +154,9 @@ class MarginLoss(_ScalarLoss):
     def conjugate(self, y: Array, g: Array) -> Array:
         """Give φ*(y g)."""
         return self._conjugate(y * g)
+
+    def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
+        return self._at_kink(y * g)
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
         """Give the slopes of φ, mirrored where y = −1."""
@@ -198,6 +231,10 @@ class EpsilonInsensitive(ResidualLoss):
         return np.asarray(self.width * np.abs(slope))
 
     @property
+    def _pieces(self) -> tuple[float, ...]:
+        return (-1.0, 0.0, 1.0) if self.width > 0 else (-1.0, 1.0)
+
+    @property
     def _slopes(self) -> tuple[float, float]:
         return -1.0, 1.0
 
@@ -221,6 +258,10 @@ class Quantile(ResidualLoss):
         return np.zeros_like(slope)
 
     @property
+    def _pieces(self) -> tuple[float, ...]:
+        return self._slopes
+
+    @property
     def _slopes(self) -> tuple[float, float]:
         return -self.level, 1.0 - self.level
 
@@ -237,6 +278,10 @@ class Hinge(MarginLoss):
 
     def _conjugate(self, slope: Array) -> Array:
         return slope
+
+    @property
+    def _pieces(self) -> tuple[float, ...]:
+        return self._slopes
 
     @property
     def _slopes(self) -> tuple[float, float]:
@@ -307,8 +352,20 @@ CLASSIFICATION_LOSSES = (*(n for n, loss in LOSSES.items() if loss.takes_classes
 
 
 def as_loss(loss: str | Loss, names: tuple[str, ...]) -> Loss:
-    """Look a loss up among ``names``; a Loss stands for itself."""
+    """Look a loss up among ``names``; a Loss stands for itself if it is of their kind.
+
+    The kinds are two, numbers and classes; the square loss, by name or as an object, is of both.
+    """
     if isinstance(loss, Loss):
+        known = [LOSSES[name] for name in names]
+        left_out = {other.takes_classes for name, other in LOSSES.items() if name not in names}
+        if loss.takes_classes in left_out and loss not in known:
+            takes, other = (
+                ("classes", "Classifier") if loss.takes_classes else ("numbers", "Regressor")
+            )
+            raise ValueError(
+                f"loss={loss!r} learns {takes}; use Fair{other}, or here one of {sorted(names)}."
+            )
         return loss
     if loss not in names:
         raise ValueError(

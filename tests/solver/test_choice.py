@@ -49,7 +49,16 @@ from tests.problems import make_problem
             {"kernel": "rbf", "loss": "hinge", "match": "residual"},
             SolverChoice("splitting", "kernel", "cholesky"),
         ),
-        ({"kernel": "linear", "loss": "hinge"}, SolverChoice("splitting", "linear", "cholesky")),
+        ({"kernel": "linear", "loss": "hinge"}, SolverChoice("newton", "linear", "cholesky")),
+        (
+            {"kernel": "linear", "loss": "hinge", "n_features": 1001, "n_samples": 5000},
+            SolverChoice("splitting", "linear", "cholesky"),
+        ),
+        (
+            {"kernel": "linear", "loss": "quantile", "solver": "cholesky"},
+            SolverChoice("splitting", "linear", "cholesky"),
+        ),
+        ({"kernel": "linear", "loss": "huber"}, SolverChoice("splitting", "linear", "cholesky")),
         (
             {"kernel": "linear", "loss": "hinge", "solver": "libsvm"},
             SolverChoice("libsvm", "kernel", None),

@@ -24,7 +24,8 @@ from gferm.solver.task import Task
 from tests.problems import make_problem
 
 KERNELS = {
-    "linear": {"kernel": "linear"},
+    "linear": {"kernel": "linear"},  # piecewise linear losses by Newton's method …
+    "split": {"kernel": "linear", "solver": "cholesky"},  # … and by splitting
     "rbf": {"kernel": "rbf", "gamma": 0.2},
 }
 every_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -167,7 +168,7 @@ def test_weights_are_repetitions_of_rows(loss, kernel):
 
 
 def core_of(X, y, kernel, solver="factorize"):
-    if kernel == "linear":
+    if kernel != "rbf":
         system = linear_system(X, y, no_contrasts(y.size))
     else:
         system = kernel_system(Kernel("rbf", 0.2)(X), y, no_contrasts(y.size))
@@ -175,7 +176,7 @@ def core_of(X, y, kernel, solver="factorize"):
 
 
 @pytest.mark.parametrize("solver", ["factorize", "diagonalize"])
-@every_kernel
+@pytest.mark.parametrize("kernel", ["split", "rbf"])
 @every_loss
 def test_a_warm_start_is_at_the_end_at_once(loss, kernel, solver):
     X, y, _ = problem_for(loss, n=150)
@@ -280,7 +281,7 @@ def test_balanced_slopes_stay_in_their_bounds_and_sum_to_zero(g, level, seed):
 
 
 @every_loss
-@every_kernel
+@pytest.mark.parametrize("kernel", ["split", "rbf"])
 def test_the_certificate_is_never_below_the_true_distance(loss, kernel):
     # Stopped early, the reported gap still bounds how far the objective is from the optimum.
     X, y, _ = problem_for(loss, n=100)
@@ -293,9 +294,10 @@ def test_the_certificate_is_never_below_the_true_distance(loss, kernel):
         assert early.objective >= optimum * (1 - 1e-9)
 
 
-def test_running_out_of_iterations_is_said_with_the_gap_and_a_remedy():
+@pytest.mark.parametrize("solver", ["auto", "cholesky"])
+def test_running_out_of_iterations_is_said_with_the_gap_and_a_remedy(solver):
     X, y, s = problem_for("hinge", n=200, n_groups=2)
-    model = FairClassifier(kernel="linear", alpha=1e-3, max_iter=7)
+    model = FairClassifier(kernel="linear", alpha=1e-3, max_iter=7, solver=solver)
     with pytest.warns(ConvergenceWarning, match=r"gap is .*max_iter=7.*larger max_iter"):
         model.fit(X, y, sensitive_features=s)
     assert model.n_iter_ == 7

@@ -213,7 +213,7 @@ class FairModel(BaseEstimator):  # type: ignore[misc]
                 return solve_by_libsvm(*self._svm_matrix(data), targets, task, data.weight), choice
             shift = first_shift(task, targets[0])
             factorized, choice = self._factorize(data, targets[0], contrasts, choice, shift)
-            return learn(factorized, targets, task), choice
+            return learn(factorized, targets, task, choice.method), choice
 
     def _factorize(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
+from gferm.blocks import dense, row_blocks
 from gferm.kernels import center_kernel
 from gferm.solver.geometry import KernelGeometry, LinearGeometry
 from gferm.solver.system import System, Target
@@ -74,11 +74,11 @@ def linear_system(
     blocks = row_blocks(n, d)
     level = float(np.average(y, weights=weight)) if fit_intercept else 0.0
     centred = y - level
-    origin = _dense(X[blocks[0]]).mean(axis=0) if fit_intercept else np.zeros(d)
+    origin = dense(X[blocks[0]]).mean(axis=0) if fit_intercept else np.zeros(d)
     matrix, total = np.zeros((d, d)), np.zeros(d)
     target, probe = np.zeros(d), np.zeros((d, columns.shape[1]))
     for rows in blocks:
-        block = _dense(X[rows]) - origin
+        block = dense(X[rows]) - origin
         probe += (columns[rows].T @ block).T
         block_y = centred[rows]
         if weight is not None:
@@ -117,7 +117,3 @@ def _above_rounding(probe: Array, floor: Array) -> Array:
     ``floor`` is, for each row of the probe, what rounding makes of a difference of two means.
     """
     return np.where(np.abs(probe) > floor[:, None], probe, 0.0)
-
-
-def _dense(block: Any) -> Array:
-    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)

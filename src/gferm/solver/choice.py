@@ -15,6 +15,7 @@ from gferm.solver.system import FactorizedSystem, System
 
 SOLVERS = ("auto", "cholesky", "spectrum")
 LIBSVM = "libsvm"
+NEWTON_FEATURES = 1000  # beyond it a factorisation for every step costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -23,16 +24,17 @@ class SolverChoice:
 
     Attributes
     ----------
-    method : {"projection", "splitting", "libsvm"}
-        The exact projection (square loss), splitting (any loss), or libsvm on the projected
-        kernel (hinge, epsilon 0 or None).
+    method : {"projection", "splitting", "newton", "libsvm"}
+        The exact projection (square loss), splitting (any loss), Newton's method (piecewise
+        linear losses in the features), or libsvm on the projected kernel (hinge, epsilon 0 or
+        None).
     form : {"kernel", "linear"}
         n unknowns or d.
     factorization : {"cholesky", "spectrum"} or None
         Of the n×n or d×d matrix; libsvm needs none.
     """
 
-    method: Literal["projection", "splitting", "libsvm"]
+    method: Literal["projection", "splitting", "newton", "libsvm"]
     form: Literal["kernel", "linear"]
     factorization: Literal["cholesky", "spectrum"] | None
 
@@ -52,10 +54,11 @@ def choose_solver(
     """Say which solver a fit will run.
 
     The linear kernel is solved in the features, d×d, unless there are more features than rows.
-    The square loss has a closed form. The hinge at epsilon 0 (or None) runs on the projected
-    kernel with libsvm, except in the features, where splitting costs less. All else is splitting.
-    ``solver="auto"`` factorises by Cholesky, except for alpha = 0 where only the spectrum copes
-    with a singular matrix.
+    The square loss has a closed form. In the features, up to a thousand of them, piecewise linear
+    losses (hinge, absolute, quantile, epsilon_insensitive) are solved by Newton's method. The
+    hinge with a kernel at epsilon 0 (or None) runs on the projected kernel with libsvm. All else
+    is splitting. ``solver="auto"`` factorises by Cholesky, except for alpha = 0 where only the
+    spectrum copes with a singular matrix; "cholesky" and "spectrum" ask for splitting by them.
 
     Examples
     --------
@@ -81,6 +84,9 @@ def choose_solver(
             f"alpha=0 is possible with loss='squared' only, not with {loss!r}; use a small "
             "positive alpha."
         )
+    few = form == "linear" and n_features <= NEWTON_FEATURES
+    if solver == "auto" and few and loss.is_piecewise_linear:
+        return SolverChoice("newton", form, factorization)
     libsvm_can = not _why_not_libsvm(loss, epsilon, match, fit_intercept)
     if solver == "auto" and form == "kernel" and libsvm_can:
         return SolverChoice("libsvm", form, None)

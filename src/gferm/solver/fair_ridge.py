@@ -17,7 +17,7 @@ from gferm.arrays import Array
 from gferm.contrasts import Contrasts
 from gferm.solver.factorization import NotPositiveDefiniteError
 from gferm.solver.path import trace_path
-from gferm.solver.system import FactorizedSystem
+from gferm.solver.system import FactorizedSystem, System, without_noise
 
 ROUNDING = 1e-8  # of contrasts that a linear solve should have made zero
 
@@ -37,8 +37,6 @@ class Fit:
         ν.
     norm2 : float
         ‖w‖².
-    plain_contrasts : array of shape (m,)
-        Cᵀf of the model without the constraint.
     """
 
     x: Array
@@ -46,7 +44,6 @@ class Fit:
     predictions: Array
     multipliers: Array
     norm2: float
-    plain_contrasts: Array
 
 
 class FairRidge:
@@ -71,14 +68,19 @@ class FairRidge:
         self._prepare()
 
     @property
+    def system(self) -> System:
+        """What is being solved."""
+        return self._factorized.system
+
+    @property
     def weight(self) -> Array | None:
         """Sample weights."""
-        return self._factorized.system.weight
+        return self.system.weight
 
     @property
     def fit_intercept(self) -> bool:
         """Whether there is an intercept."""
-        return self._factorized.system.centred
+        return self.system.centred
 
     @property
     def alpha(self) -> float:
@@ -103,11 +105,12 @@ class FairRidge:
 
     def fit(self, t: Array) -> Fit:
         """Find the fair model nearest to ``t``."""
-        system = self._factorized.system
+        system = self.system
         target = system.aim(t)
         plain = self._factorized.solve(target.vector[:, None])[:, 0]
-        plain_contrasts = system.probe.T @ plain
-        multipliers = self._multipliers(plain_contrasts)
+        multipliers = project_contrasts(
+            self._gram, system.probe.T @ plain, self.contrasts, self.epsilon, self._inverse
+        )
         x = plain - self._correction @ multipliers
         image = target.vector - system.steering @ multipliers - self.alpha * x
         return Fit(
@@ -116,43 +119,53 @@ class FairRidge:
             predictions=target.level + system.geometry.predictions(x, image),
             multipliers=multipliers,
             norm2=system.geometry.norm2(x, image),
-            plain_contrasts=plain_contrasts,
         )
 
     def contrasts_of(self, fit: Fit) -> Array:
         """Read Cᵀf off the coefficients."""
-        return fit.x @ self._factorized.system.probe
+        return fit.x @ self.system.probe
+
+    def plain_contrasts_of(self, fit: Fit) -> Array:
+        """Give Cᵀf of the model nearest to the same target without the constraint."""
+        return self.contrasts_of(fit) + self._gram @ fit.multipliers
 
     def norm2_of_rows(self, g: Array, multipliers: Array) -> float:
         """Give ‖Φᵀ(g + C ν)‖² for a vector g over the rows."""
-        system = self._factorized.system
+        system = self.system
         q = system.geometry.pull(g) + system.steering @ multipliers
         image = self._factorized.factorization.apply(q[:, None])[:, 0]
         return system.geometry.norm2(q, image)
 
     def coefficients(self, fit: Fit) -> tuple[Array, float]:
         """Give the coefficients and the intercept."""
-        system = self._factorized.system
+        system = self.system
         return system.geometry.restore(fit.x), fit.level - float(system.anchor @ fit.x)
 
     def _prepare(self) -> None:
-        self._correction = self._factorized.solve(self._factorized.system.steering)
-        self._gram = self._factorized.gram(self._correction)
-        self._inverse = np.linalg.pinv(self._gram, hermitian=True)
+        self._correction = self._factorized.solve(self.system.steering)
+        self._gram = without_noise(self.system.probe.T @ self._correction)
+        self._inverse = np.asarray(np.linalg.pinv(self._gram, hermitian=True), dtype=float)
 
-    def _multipliers(self, contrasts: Array) -> Array:
-        """Project the contrasts of the plain model onto the constraint."""
-        nothing = np.zeros(contrasts.size)
-        if self.contrasts is None or self.epsilon is None:
-            return nothing
-        start, norm = contrasts - self.contrasts.offset, self.contrasts.norm
-        bound, size = self.epsilon * self.contrasts.scale, norm.value(start)
-        if size <= bound:
-            return nothing
-        if bound == 0.0:
-            multipliers = self._inverse @ start
-            left = start - self._gram @ multipliers
-            if norm.value(left) <= ROUNDING * size:
-                return np.asarray(multipliers + self._inverse @ left)
-        path = trace_path(self._gram, start, norm, stop=bound)
-        return np.asarray(path.multipliers[-1])
+
+def project_contrasts(
+    gram: Array,
+    plain: Array,
+    contrasts: Contrasts | None,
+    epsilon: float | None,
+    inverse: Array,
+) -> Array:
+    """Give the ν that moves the contrasts of the plain model, by G ν, onto the constraint."""
+    nothing = np.zeros(plain.size)
+    if contrasts is None or epsilon is None:
+        return nothing
+    start, norm = plain - contrasts.offset, contrasts.norm
+    bound, size = epsilon * contrasts.scale, norm.value(start)
+    if size <= bound:
+        return nothing
+    if bound == 0.0:
+        multipliers = inverse @ start
+        left = start - gram @ multipliers
+        if norm.value(left) <= ROUNDING * size:
+            return np.asarray(multipliers + inverse @ left)
+    path = trace_path(gram, start, norm, stop=bound)
+    return np.asarray(path.multipliers[-1])

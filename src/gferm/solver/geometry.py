@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
+from gferm.blocks import dense, row_blocks
 from gferm.solver.factorization import Factorization
 
 
@@ -155,6 +156,23 @@ class LinearGeometry:
     def norm2(self, x: Array, image: Array) -> float:
         """Give xᵀx."""
         return float(x @ x)
+
+    def moments(
+        self, rows: npt.NDArray[np.intp], weight: Array, *, centred: bool
+    ) -> tuple[Array, Array, float]:
+        """Give scatter, mean and mass of some rows: about their mean, or about zero."""
+        d = self.center.size
+        scatter, total, mass = np.zeros((d, d)), np.zeros(d), float(weight[rows].sum())
+        for part in row_blocks(rows.size, d):
+            block = dense(self.X[rows[part]]) - self.center
+            total += weight[rows[part]] @ block
+            scatter += block.T @ (weight[rows[part], None] * block)
+        if not centred:
+            return scatter, np.zeros(d), mass
+        if mass == 0.0:  # nothing holds the level: let it move as one row would
+            return scatter, total, float(weight.mean())
+        mean = total / mass
+        return scatter - mass * np.outer(mean, mean), mean, mass
 
     def restore(self, x: Array) -> Array:
         """Give the weights of the features."""

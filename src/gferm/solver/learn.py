@@ -1,4 +1,4 @@
-"""Several targets on one factorisation: the exact projection for the square loss, else splitting.
+"""Several targets on one factorisation, by projection, by Newton's method or by splitting.
 
 A classifier of many classes has a target of signs for each class and one system for all of them.
 """
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from gferm.arrays import Array
 from gferm.losses import LOSSES
 from gferm.solver.fair_ridge import FairRidge
+from gferm.solver.newton import solve_by_newton
 from gferm.solver.projection import Solution, project
 from gferm.solver.splitting import State, first_rho, solve_by_splitting
 from gferm.solver.system import FactorizedSystem
@@ -23,12 +24,16 @@ def first_shift(task: Task, y: Array) -> float:
     return 2.0 * task.alpha / first_rho(task.loss, y)
 
 
-def learn(factorized: FactorizedSystem, targets: Sequence[Array], task: Task) -> list[Solution]:
+def learn(
+    factorized: FactorizedSystem, targets: Sequence[Array], task: Task, method: str
+) -> list[Solution]:
     """Solve for every target; the system was assembled for the first of them."""
-    if task.loss == LOSSES["squared"]:
+    if method == "projection":
         aimed = [factorized, *(factorized.aimed_at(y) for y in targets[1:])]
         return [project(one.reduce(), task.contrasts, task.epsilon) for one in aimed]
     core = FairRidge(factorized, task.contrasts, task.epsilon)
+    if method == "newton":
+        return [solve_by_newton(core, task, y) for y in targets]
     solutions: list[Solution] = []
     rho = first_rho(task.loss, targets[0])
     for y in targets:

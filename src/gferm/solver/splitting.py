@@ -58,7 +58,7 @@ def solve_by_splitting(
         before, u = u, loss.prox(y, v, rho)
         fit = core.fit(2.0 * u - v)
         if iteration == 1:
-            _require_reachable(core, fit)
+            require_reachable(core, fit)
         if iteration % CHECK_EVERY == 0 or iteration == task.max_iter:
             found = certify(core, task, y, fit, rho * (v - u), rho)
             if best is None or found.duality_gap < best.duality_gap:
@@ -99,9 +99,11 @@ def _imbalance(fit: Fit, u: Array, before: Array, v: Array) -> float:
     return float(np.clip(np.sqrt(apart / moving), 0.1, 10.0))
 
 
-def _require_reachable(core: FairRidge, fit: Fit) -> None:
+def require_reachable(core: FairRidge, fit: Fit) -> None:
     """Refuse an epsilon that no model meets, before iterating in vain."""
     contrasts, epsilon = core.contrasts, core.epsilon
     if contrasts is not None and epsilon is not None:
         reached = contrasts.violation_of(core.contrasts_of(fit))
-        require_met(reached, epsilon, contrasts.violation_of(fit.plain_contrasts), contrasts)
+        require_met(
+            reached, epsilon, contrasts.violation_of(core.plain_contrasts_of(fit)), contrasts
+        )

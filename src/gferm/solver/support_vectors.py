@@ -10,11 +10,13 @@ splitting goes on from libsvm's answer, on the same projected kernel.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from gferm.arrays import Array
@@ -27,6 +29,8 @@ from gferm.solver.projection import Solution
 from gferm.solver.splitting import State, first_rho, solve_by_splitting
 from gferm.solver.task import Task
 
+FINEST = 1e-6  # tolerance below which single precision goes round in circles
+ITERATIONS_PER_ROW = 200  # far more than it takes, unless it does
 CONSTANT = 1e-12  # ‖w‖² below this share of what it is without the projection is zero
 
 
@@ -62,8 +66,14 @@ def solve_by_libsvm(
 
 
 def _train(matrix: Array, y: Array, task: Task, weight: Array | None) -> Machine:
-    svc = SVC(C=1.0 / (2.0 * task.alpha), kernel="precomputed", tol=task.tol)
-    with config_context(assume_finite=True):
+    svc = SVC(
+        C=1.0 / (2.0 * task.alpha),
+        kernel="precomputed",
+        tol=max(task.tol, FINEST),
+        max_iter=ITERATIONS_PER_ROW * len(y),
+    )
+    with config_context(assume_finite=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap will tell
         svc.fit(matrix, y, sample_weight=weight)
     beta, level = np.zeros_like(y), float(svc.intercept_[0])
     beta[svc.support_] = svc.dual_coef_[0]

@@ -136,10 +136,6 @@ class FactorizedSystem:
             x -= np.outer(null, null @ x)
         return x
 
-    def gram(self, correction: Array) -> Array:
-        """Give G = VᵀX_C."""
-        return _without_noise(self.system.probe.T @ correction)
-
     def reduce(self) -> Reduction:
         """Solve for the plain model and for the effect of each contrast."""
         system, alpha = self.system, self.factorization.alpha
@@ -150,7 +146,7 @@ class FactorizedSystem:
         targets = np.zeros_like(sources)
         targets[:, 0] = system.target.vector
         return Reduction(
-            gram=self.gram(x[:, 1:]),
+            gram=without_noise(system.probe.T @ x[:, 1:]),
             contrasts=system.probe.T @ x[:, 0],
             plain=x[:, 0],
             correction=x[:, 1:],
@@ -218,7 +214,7 @@ class Reduction:
         return np.maximum(_evaluate(self.forms.residual, multipliers), 0.0)
 
 
-def _without_noise(gram: Array) -> Array:
+def without_noise(gram: Array) -> Array:
     """Make G symmetric, and drop eigenvalues that its own asymmetry shows to be rounding."""
     symmetric = (gram + gram.T) / 2
     if gram.size == 0:
