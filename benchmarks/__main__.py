@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("kernel_ridge", "cvxpy_clarabel", "linear", "memory", "crime_table")
+NAMES = (
+    "kernel_ridge",
+    "cvxpy_clarabel",
+    "linear",
+    "losses",
+    "classification",
+    "memory",
+    "crime_table",
+)
 
 
 def main(names: list[str]) -> int:
