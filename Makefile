@@ -36,7 +36,11 @@ test: $(VENV)/.test   ## all fast tests
 test-slow: $(VENV)/.test   ## everything, the slow tests too
 	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
 
-bench: $(VENV)/.test   ## every benchmark: prints ratios, writes benchmarks/results/*.json
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group bench
+	@touch $@
+
+bench: $(VENV)/.bench  ## every benchmark: prints ratios, writes benchmarks/results/*.json
 	$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.lint   ## ruff and mypy --strict

@@ -2,7 +2,9 @@
 
 Adult: linear hinge, equal opportunity on sex, epsilon = 0, five random 80/20 splits, beside the
 plain support vector machine and the figures published for fair_ERM (Donini et al., 2018: linear
-SVM 0.808 / 0.109, FERM 0.796 / 0.033; accuracy and difference in equal opportunity).
+SVM 0.808 / 0.109, FERM 0.796 / 0.033; accuracy and difference in equal opportunity). alpha is the
+default. A test part has some 330 women who earn more, so a perfectly fair model would still show a
+DEO of about 0.025; the results file has twenty splits, and the signed mean, beside the five.
 
 German and COMPAS: equalized odds, the largest difference of the rates between the groups over both
 classes, beside a plain model and fairlearn's ExponentiatedGradient with the same learner (its
@@ -27,17 +29,18 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.measure import Row, publish
 from gferm import FairClassifier
 from gferm.datasets import fetch_adult, load_compas, load_german
-from gferm.metrics import equal_opportunity_difference, equalized_odds_difference
+from gferm.metrics import equalized_odds_difference
 
 SHARED_ADULT = Path(__file__).parents[2] / "shared" / "data" / "adult.csv.gz"
 PUBLISHED = {"plain": (0.808, 0.109), "fair": (0.796, 0.033)}
 SPLITS = 5
+MORE_SPLITS = 20
 
 
-def splits(data: Any) -> Any:
+def splits(data: Any, n: int = SPLITS) -> Any:
     """Scaled 80/20 splits: (X, y, s) to train with, then to test with."""
     X, y, s = data.data, data.target, data.sensitive_features
-    for seed in range(SPLITS):
+    for seed in range(n):
         train, test = train_test_split(np.arange(len(y)), test_size=0.2, random_state=seed)
         scaler = StandardScaler().fit(X[train])
         yield (
@@ -55,20 +58,22 @@ def adult_rows() -> tuple[list[Row], dict[str, Any]]:
     data = fetch_adult(path=path)
     positive = ">50K"
     figures: dict[str, list[tuple[float, float, float]]] = {"plain": [], "fair": []}
-    for (X, y, s), (X_test, y_test, s_test) in splits(data):
+    for (X, y, s), (X_test, y_test, s_test) in splits(data, MORE_SPLITS):
         for name, epsilon in (("plain", None), ("fair", 0.0)):
-            model = FairClassifier(
-                "hinge", kernel="linear", alpha=100.0, epsilon=epsilon, y_bins=[positive]
-            )
+            model = FairClassifier("hinge", kernel="linear", epsilon=epsilon, y_bins=[positive])
             start = time.perf_counter()
             model.fit(X, y, sensitive_features=s)
             seconds = time.perf_counter() - start
             predicted = model.predict(X_test)
-            odds = equal_opportunity_difference(
-                y_test, predicted, sensitive_features=s_test, pos_label=positive
-            )
-            figures[name].append((accuracy_score(y_test, predicted), odds, seconds))
-    means = {name: np.mean(values, axis=0) for name, values in figures.items()}
+            rates = [
+                np.mean(predicted[(y_test == positive) & (s_test == group)] == positive)
+                for group in ("Male", "Female")
+            ]
+            figures[name].append((accuracy_score(y_test, predicted), rates[0] - rates[1], seconds))
+    means = {
+        name: (np.mean(first[:, 0]), np.mean(np.abs(first[:, 1])))
+        for name, first in ((name, np.array(rows[:SPLITS])) for name, rows in figures.items())
+    }
     what = f"Adult, linear hinge, equal opportunity on sex, epsilon=0, mean of {SPLITS} splits"
     rows = [
         Row(
@@ -91,15 +96,19 @@ def adult_rows() -> tuple[list[Row], dict[str, Any]]:
             unit="",
         ),
     ]
-    details = {
-        name: {
-            "accuracy": {"mean": means[name][0], "std": np.std(values, axis=0)[0]},
-            "DEO": {"mean": means[name][1], "std": np.std(values, axis=0)[1]},
-            "seconds": means[name][2],
-            "published": PUBLISHED[name],
+    details = {}
+    for name, values in figures.items():
+        accuracy, signed, seconds = np.array(values).T
+        details[name] = {
+            "accuracy": means[name][0],
+            "DEO": means[name][1],
+            "published accuracy and DEO": PUBLISHED[name],
+            "accuracy by split": accuracy.round(4).tolist(),
+            "signed difference by split": signed.round(4).tolist(),
+            f"DEO of {MORE_SPLITS} splits": np.abs(signed).mean(),
+            f"signed difference of {MORE_SPLITS} splits": signed.mean(),
+            "seconds to fit, median": np.median(seconds),
         }
-        for name, values in figures.items()
-    }
     return rows, details
 
 

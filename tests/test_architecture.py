@@ -13,7 +13,8 @@ SOURCE = Path(gferm.__file__).parent
 
 # A module may import from earlier lines only, or from its own package.
 LAYERS = [
-    {"arrays", "blocks", "exceptions", "threads"},
+    {"arrays", "exceptions", "threads"},
+    {"blocks"},
     {"bins", "pair_norm", "sensitive"},
     {"cells", "datasets", "fairness_losses", "kernels", "losses"},
     {"contrasts", "metrics"},

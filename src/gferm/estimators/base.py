@@ -18,16 +18,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_non_negative, validate_data
+from sklearn.utils.validation import validate_data
 
 from gferm.arrays import Array
 from gferm.bins import Bins
 from gferm.blocks import row_blocks
 from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
+from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.training import (
     TrainingData,
@@ -37,9 +36,6 @@ from gferm.estimators.training import (
 )
 from gferm.exceptions import NothingToCompareError
 from gferm.kernels import (
-    DENSE_ONLY,
-    NONNEGATIVE_ONLY,
-    Kernel,
     center_kernel,
     not_semidefinite_error,
     require_finite,
@@ -58,7 +54,7 @@ from gferm.threads import one_blas_at_a_time
 PREDICT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
 
-class FairModel(BaseEstimator):  # type: ignore[misc]
+class FairModel(KernelMachine):
     """Base of FairRegressor and FairClassifier; see there for the parameters."""
 
     _losses: ClassVar[tuple[str, ...]]
@@ -66,11 +62,7 @@ class FairModel(BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [str, Loss],  # as_loss says it better than a type check
-        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
+        **KernelMachine._kernel_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "epsilon": [Interval(Real, 0, None, closed="left"), None],
         "epsilon_scale": [StrOptions(set(EPSILON_SCALES))],
@@ -168,8 +160,7 @@ class FairModel(BaseEstimator):  # type: ignore[misc]
             **self._label_checks,
         )
         data = replace(data, y=self._check_labels(data.y))
-        if self.kernel in NONNEGATIVE_ONLY:
-            check_non_negative(data.X, f"X: kernel={self.kernel!r} takes counts, use another one")
+        self._require_suitable(data.X)
         if plain:
             return data, None, None
         columns = read_sensitive(sensitive_features, data, like=(X, y))
@@ -232,24 +223,15 @@ class FairModel(BaseEstimator):  # type: ignore[misc]
             require_finite(system.matrix, self._kernel())
             return factorize_system(system, alpha, choice, strict=strict)
         with one_blas_at_a_time():
-            matrix, semidefinite = self._kernel_matrix(data)
+            matrix, semidefinite = self._training_matrix(data.X)
             system = kernel_system(matrix, target, columns, **options)
             if not semidefinite:
                 self._require_semidefinite(system.matrix, data)
             return factorize_system(system, alpha, choice, strict=strict)
 
-    def _kernel_matrix(self, data: TrainingData) -> tuple[Array, bool]:
-        """Evaluate the kernel, and say whether it is known to be positive semi-definite."""
-        kernel = self._kernel()
-        X = data.X if self.kernel == "precomputed" else data.X.astype(np.float64, copy=False)
-        matrix = kernel.training_matrix(X)
-        require_finite(matrix, kernel)
-        known = kernel.is_semidefinite
-        return matrix, known or is_positive_semidefinite(matrix, kernel.precision(X))
-
     def _svm_matrix(self, data: TrainingData) -> tuple[Array, Array]:
         """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
-        matrix, semidefinite = self._kernel_matrix(data)
+        matrix, semidefinite = self._training_matrix(data.X)
         if semidefinite:
             return matrix, np.zeros(len(matrix))
         means = center_kernel(matrix, data.weight)
@@ -336,19 +318,5 @@ class FairModel(BaseEstimator):  # type: ignore[misc]
             predictions[:, rows] = coefficients @ block.T
         return predictions + intercepts[:, None]
 
-    @property
-    def _accept_sparse(self) -> tuple[str, ...] | bool:
-        return False if self.kernel in DENSE_ONLY else ("csr", "csc")
-
-    def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = bool(self._accept_sparse)
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
-        return tags

@@ -7,37 +7,30 @@ the cells apart are gone, and no machine can put them back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, _fit_context
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.blocks import row_blocks
 from gferm.cells import SensitiveBins
+from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import unchanged_on_error
 from gferm.estimators.transformer import FairTransformer
 from gferm.fair_kernel import FairKernel
 from gferm.kernels import (
-    DENSE_ONLY,
-    NONNEGATIVE_ONLY,
-    Kernel,
     not_semidefinite_error,
-    require_finite,
 )
-from gferm.solver.factorization import is_positive_semidefinite
 from gferm.threads import one_blas_at_a_time
 
 NOTHING = 1e-12  # share of κ(x, x) below which nothing is left of a kernel
 DIAGONAL_BLOCK = 64  # rows whose kernel with each other is evaluated for its diagonal
 
 
-class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, FairTransformer):  # type: ignore[misc]
+class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairTransformer):  # type: ignore[misc]
     """Turn rows into a fair kernel matrix, for machines with kernel="precomputed".
 
     The fair kernel is the kernel without the functions that distinguish the compared cells,
@@ -93,11 +86,7 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, FairTransformer):  #
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
+        **KernelMachine._kernel_constraints,
         **FairTransformer._parameter_constraints,
     }
 
@@ -220,24 +209,16 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, FairTransformer):  #
                 accept_sparse=self._accept_sparse,
             )
             with one_blas_at_a_time():
-                matrix = self._training_matrix(compared.X)
+                self._require_suitable(compared.X)
+                matrix, semidefinite = self._training_matrix(compared.X)
+                if not semidefinite:
+                    raise not_semidefinite_error(self._kernel(), fit_intercept=True)
                 self.fair_kernel_ = FairKernel.of(matrix, compared.columns)
             self.X_fit_ = compared.X
             self.cells_, self.contrasts_ = compared.cells, compared.contrasts
         whole, along = matrix.diagonal(), self.fair_kernel_.coordinates
         if (whole - np.einsum("ij,ij->i", along, along) <= NOTHING * whole.max()).all():
             compared.warn_that_nothing_is_left("kernel", stacklevel=5)
-        return matrix
-
-    def _training_matrix(self, X: Any) -> Array:
-        kernel = self._kernel()
-        if self.kernel in NONNEGATIVE_ONLY:
-            check_non_negative(X, f"X: kernel={self.kernel!r} takes counts, use another one")
-        matrix = kernel.training_matrix(X)
-        require_finite(matrix, kernel)
-        known = kernel.is_semidefinite
-        if not known and not is_positive_semidefinite(matrix, kernel.precision(X)):
-            raise not_semidefinite_error(kernel, fit_intercept=True)
         return matrix
 
     def _validate(self, X: Any) -> Any:
@@ -254,17 +235,3 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, FairTransformer):  #
     @property
     def _n_features_out(self) -> int:
         return int(self.X_fit_.shape[0])
-
-    @property
-    def _accept_sparse(self) -> tuple[str, ...] | bool:
-        return False if self.kernel in DENSE_ONLY else ("csr", "csc")
-
-    def _kernel(self) -> Kernel:
-        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = bool(self._accept_sparse)
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
-        return tags

@@ -1,12 +1,22 @@
-"""The square-loss core: one factorisation, then m-dimensional work.
+"""The core: one factorisation, then m-dimensional work; other losses are built around it.
 
-forms.py          data            → System       A x = t − R ν in n or d unknowns
-factorization.py  System.matrix   → Cholesky or Spectrum, the only cubic work
-system.py         System          → Reduction    G and c₀, and the way back
-projection.py     Reduction + ε   → Solution     with its violation and duality gap
-path.py           Reduction       → Path         all ε at once
-reference.py      the same problem in CVXPY, for tests and benchmarks
-choice.py         which of these runs
+assemble.py         data            → System       A x = t − R ν in n or d unknowns
+geometry.py         what these unknowns mean at the rows
+factorization.py    System.matrix   → Cholesky or Spectrum, the only cubic work
+system.py           System          → Reduction    G and c₀, and the way back
+projection.py       Reduction + ε   → Solution     with its violation and duality gap
+path.py             Reduction       → Path         all ε at once
+
+fair_ridge.py       the projection for one target after another
+splitting.py        any loss: fair_ridge and prox take turns (anderson.py makes it fast)
+newton.py           piecewise linear losses in the features
+support_vectors.py  the hinge at ε = 0: libsvm on the projected kernel
+dual.py             their certificate
+
+task.py             what is to be learned
+learn.py            several targets on one factorisation
+choice.py           which of these runs
+reference.py        the same problems in CVXPY, for tests and benchmarks
 """
 
 from gferm.solver.choice import SolverChoice, choose_solver

@@ -1,0 +1,62 @@
+"""What every estimator with a kernel shares: its parameters, its training matrix, its tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_non_negative
+
+from gferm.arrays import Array
+from gferm.kernels import DENSE_ONLY, NONNEGATIVE_ONLY, Kernel, require_finite
+from gferm.solver.factorization import is_positive_semidefinite
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose kernel is named as in KernelRidge."""
+
+    kernel: str | Callable[..., float]
+    gamma: float | None
+    degree: float
+    coef0: float
+    kernel_params: Mapping[str, Any] | None
+
+    _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+    }
+
+    def _kernel(self) -> Kernel:
+        return Kernel(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+
+    def _require_suitable(self, X: Any) -> None:
+        if self.kernel in NONNEGATIVE_ONLY:
+            check_non_negative(X, f"X: kernel={self.kernel!r} takes counts, use another one")
+
+    def _training_matrix(self, X: Any) -> tuple[Array, bool]:
+        """Evaluate the kernel, and say whether it is positive semi-definite on these rows."""
+        kernel = self._kernel()
+        X = X if self.kernel == "precomputed" else X.astype(np.float64, copy=False)
+        matrix = kernel.training_matrix(X)
+        require_finite(matrix, kernel)
+        known = kernel.is_semidefinite
+        return matrix, known or is_positive_semidefinite(matrix, kernel.precision(X))
+
+    @property
+    def _accept_sparse(self) -> tuple[str, ...] | bool:
+        return False if self.kernel in DENSE_ONLY else ("csr", "csc")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self.kernel in NONNEGATIVE_ONLY
+        return tags
