@@ -21,7 +21,7 @@ from gferm.solver.fair_ridge import FairRidge, Fit
 from gferm.solver.projection import Solution
 from gferm.solver.task import Task
 
-CONSTANT = 1e-12  # ‖w‖² below this share of what it is without multipliers is zero
+CONSTANT = 1e-10  # a spread of the predictions below this share of the labels' is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +31,12 @@ class Certificate:
     Attributes
     ----------
     fit : Fit
-    pull : array of shape (n,)
-        w∘g.
     multipliers : array of shape (m,)
         λ.
     objective, duality_gap : float
     """
 
     fit: Fit
-    pull: Array
     multipliers: Array
     objective: float
     duality_gap: float
@@ -63,14 +60,13 @@ def certify(
         bound = core.epsilon * core.contrasts.scale
         dual -= float(multipliers @ core.contrasts.offset)
         dual -= bound * core.contrasts.norm.dual(multipliers)
-    return Certificate(fit, pull, multipliers, objective, max(objective - dual, 0.0))
+    return Certificate(fit, multipliers, objective, max(objective - dual, 0.0))
 
 
-def solution_of(core: FairRidge, task: Task, certificate: Certificate, n_iter: int) -> Solution:
+def solution_of(core: FairRidge, certificate: Certificate, y: Array, n_iter: int) -> Solution:
     """Leave the solver's unknowns."""
     fit, multipliers = certificate.fit, certificate.multipliers
     coefficients, intercept = core.coefficients(fit)
-    plain = core.norm2_of_rows(certificate.pull, np.zeros_like(multipliers)) / (4.0 * task.alpha**2)
     contrasts = core.contrasts
     return Solution(
         coefficients=coefficients,
@@ -80,9 +76,14 @@ def solution_of(core: FairRidge, task: Task, certificate: Certificate, n_iter: i
         objective=certificate.objective,
         duality_gap=certificate.duality_gap,
         active=bool(multipliers.any()),
-        constant=fit.norm2 <= CONSTANT * plain,
+        constant=is_constant(fit.predictions, y),
         n_iter=n_iter,
     )
+
+
+def is_constant(predictions: Array, y: Array) -> bool:
+    """Say whether a model predicts the same for everybody."""
+    return bool(np.ptp(predictions) <= CONSTANT * np.ptp(y))
 
 
 def balance(g: Array, low: Array, high: Array, weight: Array) -> Array:

@@ -6,6 +6,7 @@ A classifier of many classes has a target of signs for each class and one system
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gferm.arrays import Array
 from gferm.losses import LOSSES
@@ -32,12 +33,37 @@ def learn(
         aimed = [factorized, *(factorized.aimed_at(y) for y in targets[1:])]
         return [project(one.reduce(), task.contrasts, task.epsilon) for one in aimed]
     core = FairRidge(factorized, task.contrasts, task.epsilon)
-    if method == "newton":
-        return [solve_by_newton(core, task, y) for y in targets]
+    # Numbers far from zero would lose digits; with an intercept they may as well be near it.
+    moves = factorized.system.centred and not task.loss.takes_classes
+    levels = [float(y.mean()) if moves else 0.0 for y in targets]
+    centred = [y - level for y, level in zip(targets, levels, strict=True)]
+    solutions = (_by_newton if method == "newton" else _by_splitting)(core, task, centred)
+    return [
+        replace(solution, intercept=solution.intercept + level)
+        for solution, level in zip(solutions, levels, strict=True)
+    ]
+
+
+def _by_splitting(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[Solution]:
     solutions: list[Solution] = []
     rho = first_rho(task.loss, targets[0])
     for y in targets:
         solution, state = solve_by_splitting(core, task, y, start=State(y, rho))
         solutions.append(solution)
         rho = state.rho  # classes resemble each other
+    return solutions
+
+
+def _by_newton(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[Solution]:
+    """Use Newton's method, and splitting where rounding stopped it short of the optimum."""
+    solutions = []
+    for y in targets:
+        solution = solve_by_newton(core, task, y)
+        left = task.max_iter - solution.n_iter
+        if solution.duality_gap > task.tol * solution.objective and left > 0:
+            other, _ = solve_by_splitting(core, replace(task, max_iter=left), y)
+            if other.duality_gap < solution.duality_gap:
+                solution = other
+            solution = replace(solution, n_iter=task.max_iter - left + other.n_iter)
+        solutions.append(solution)
     return solutions

@@ -31,6 +31,7 @@ from gferm.solver.task import Task
 
 GROWTH = 2.0  # of ρ, from round to round
 STIFFEST = 1e12  # ρ ‖X‖² beside alpha: beyond it the system loses its digits
+LONGEST_ROUND = 200  # steps; ten are usual
 DESCENT = 1e-4  # share of the promised decrease that a step must bring
 SHORTEST = 1e-8  # step, beyond which the descent is rounding
 FLAT = 1e-14  # promised decrease, as a share of the objective, that is rounding
@@ -92,13 +93,18 @@ class _Round:
 
 
 def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
-    """Minimise round by round until the duality gap is small, in ``max_iter`` Newton steps."""
+    """Minimise round by round until the duality gap is small, in ``max_iter`` Newton steps.
+
+    It stops before when rounding lets it go no further: ρ is so large that the system has lost its
+    digits, or a round does not end.
+    """
     fit = core.fit(y)
     require_reachable(core, fit)
     state, best, iteration = _Round(core, task, y, fit), None, 0
     while iteration < task.max_iter:
         before, whole = np.empty(0, dtype=np.intp), False
-        while iteration < task.max_iter:
+        last = min(iteration + LONGEST_ROUND, task.max_iter)
+        while iteration < last:
             slopes = state.slopes()
             kinks = np.flatnonzero(task.loss.at_kink(y, slopes))
             if whole and np.array_equal(kinks, before):
@@ -111,11 +117,12 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
         found = state.close()
         if best is None or found.duality_gap < best.duality_gap:
             best = found
-        if best.duality_gap <= task.tol * best.objective:
+        done = best.duality_gap <= task.tol * best.objective
+        if done or state.stiff or iteration == last:
             break
-        state.rho *= 1.0 if state.stiff else GROWTH
+        state.rho *= GROWTH
     assert best is not None
-    return solution_of(core, task, best, iteration)
+    return solution_of(core, best, y, iteration)
 
 
 def _newton_step(state: _Round, slopes: Array, kinks: npt.NDArray[np.intp]) -> Step:

@@ -75,7 +75,7 @@ def solve_by_splitting(
                 continue
         v = anderson.step(v, RELAXATION * (fit.predictions - u))
     assert best is not None
-    return solution_of(core, task, best, iteration), State(v, rho)
+    return solution_of(core, best, y, iteration), State(v, rho)
 
 
 def first_rho(loss: Loss, y: Array) -> float:

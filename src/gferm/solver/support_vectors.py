@@ -24,6 +24,7 @@ from gferm.contrasts import no_contrasts
 from gferm.fair_kernel import FairKernel, project_kernel
 from gferm.solver.assemble import kernel_system
 from gferm.solver.choice import SolverChoice, factorize_system
+from gferm.solver.dual import is_constant
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.projection import Solution
 from gferm.solver.splitting import State, first_rho, solve_by_splitting
@@ -31,7 +32,6 @@ from gferm.solver.task import Task
 
 FINEST = 1e-6  # tolerance below which single precision goes round in circles
 ITERATIONS_PER_ROW = 200  # far more than it takes, unless it does
-CONSTANT = 1e-12  # ‖w‖² below this share of what it is without the projection is zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def solve_by_libsvm(
         machine = _train(matrix, y, task, weight)
         if machine.duality_gap > task.tol * machine.objective:
             machine = _go_on(matrix, y, task, weight, machine)
-        solutions.append(_solution(matrix, fair, anchor, task, machine))
+        solutions.append(_solution(matrix, y, fair, anchor, task, machine))
     return solutions
 
 
@@ -109,7 +109,7 @@ def _go_on(matrix: Array, y: Array, task: Task, weight: Array | None, machine: M
 
 
 def _solution(
-    matrix: Array, fair: FairKernel, anchor: Array, task: Task, machine: Machine
+    matrix: Array, y: Array, fair: FairKernel, anchor: Array, task: Task, machine: Machine
 ) -> Solution:
     """Go back to the original kernel."""
     beta, contrasts = machine.beta, task.contrasts
@@ -120,8 +120,6 @@ def _solution(
         violation = contrasts.violation_of(contrasts.columns.T @ image)
         if task.epsilon is None:
             multipliers = np.zeros(contrasts.n_contrasts)
-    taken = beta @ fair.coordinates  # what the projection took from the function
-    norm2 = float(beta @ image)
     return Solution(
         coefficients=coefficients,
         intercept=machine.level - float(anchor @ coefficients),
@@ -130,6 +128,6 @@ def _solution(
         objective=machine.objective,
         duality_gap=machine.duality_gap,
         active=bool(multipliers.any()),
-        constant=norm2 <= CONSTANT * (norm2 + float(taken @ taken)),
+        constant=is_constant(image, y),
         n_iter=machine.n_iter,
     )
