@@ -30,8 +30,9 @@ from gferm.solver.system import without_noise
 from gferm.solver.task import Task
 
 GROWTH = 2.0  # of ρ, from round to round
-STIFFEST = 1e12  # ρ ‖X‖² beside alpha: beyond it the system loses its digits
+LEAST_PIVOT = 1e-12  # share of the diagonal: below it the system has lost its digits, and ρ stays
 LONGEST_ROUND = 200  # steps; ten are usual
+PATIENCE = 5  # rounds without a smaller gap
 DESCENT = 1e-4  # share of the promised decrease that a step must bring
 SHORTEST = 1e-8  # step, beyond which the descent is rounding
 FLAT = 1e-14  # promised decrease, as a share of the objective, that is rounding
@@ -95,12 +96,12 @@ class _Round:
 def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
     """Minimise round by round until the duality gap is small, in ``max_iter`` Newton steps.
 
-    It stops before when rounding lets it go no further: ρ is so large that the system has lost its
-    digits, or a round does not end.
+    It stops before when rounding lets it go no further: the gap stays, or a round does not end.
     """
     fit = core.fit(y)
     require_reachable(core, fit)
-    state, best, iteration = _Round(core, task, y, fit), None, 0
+    state, best = _Round(core, task, y, fit), None
+    iteration = rounds_in_vain = 0
     while iteration < task.max_iter:
         before, whole = np.empty(0, dtype=np.intp), False
         last = min(iteration + LONGEST_ROUND, task.max_iter)
@@ -110,17 +111,22 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
             if whole and np.array_equal(kinks, before):
                 break  # the quadratic that was minimised is the function itself
             iteration += 1
-            step = _newton_step(state, slopes, kinks)
+            try:
+                step = _newton_step(state, slopes, kinks)
+            except linalg.LinAlgError:  # ρ is past what doubles can hold
+                last = iteration
+                break
             if step.promise <= FLAT * state.value(state.x, state.f):
                 break
             whole, before = state.advance(step), kinks
         found = state.close()
+        rounds_in_vain += 1
         if best is None or found.duality_gap < best.duality_gap:
-            best = found
+            best, rounds_in_vain = found, 0
         done = best.duality_gap <= task.tol * best.objective
-        if done or state.stiff or iteration == last:
+        if done or rounds_in_vain == PATIENCE or iteration == last:
             break
-        state.rho *= GROWTH
+        state.rho *= 1.0 if state.stiff else GROWTH
     assert best is not None
     return solution_of(core, best, y, iteration)
 
@@ -136,9 +142,11 @@ def _newton_step(state: _Round, slopes: Array, kinks: npt.NDArray[np.intp]) -> S
     gradient = 2.0 * alpha * state.x + state.geometry.pull(weighted)
     level_gradient = float(weighted.sum()) if system.centred else 0.0
     matrix = rho * scatter
-    state.stiff = float(np.trace(matrix)) > STIFFEST * alpha
     matrix.flat[:: len(matrix) + 1] += 2.0 * alpha
+    diagonal = matrix.diagonal().copy()
     factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+    # What a pivot has lost of its diagonal does not depend on the units of the features.
+    state.stiff = bool((factor[0].diagonal() ** 2 < LEAST_PIVOT * diagonal).any())
     sources = np.column_stack([mean * level_gradient - gradient, system.probe])
     solved = linalg.cho_solve(factor, sources, check_finite=False)
     plain, correction = solved[:, 0], solved[:, 1:]
