@@ -1,4 +1,4 @@
-"""to_sklearn(): the same predictions from plain scikit-learn objects."""
+"""FairRegressor.to_sklearn(): the same predictions from plain scikit-learn objects."""
 
 import pickle
 import subprocess
@@ -16,6 +16,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.validation import check_is_fitted
 
 from gferm import FairRegressor
+from gferm.losses import Huber
+from tests.estimators.models import ROBUST_LOSSES
 
 # name: arguments, and the type that is promised
 MODELS = {
@@ -29,6 +31,9 @@ MODELS = {
         TransformedTargetRegressor,
     ),
     "precomputed": ({"kernel": "precomputed"}, TransformedTargetRegressor),
+    **{f"linear {loss}": ({"loss": loss, "kernel": "linear"}, Ridge) for loss in ROBUST_LOSSES},
+    **{f"rbf {loss}": ({"loss": loss}, TransformedTargetRegressor) for loss in ROBUST_LOSSES},
+    "a loss with parameters": ({"loss": Huber(0.5)}, TransformedTargetRegressor),
 }
 
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
@@ -253,8 +253,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         decisions = self.decision_function(X)
         if decisions.ndim == 1:
             return np.column_stack([expit(-decisions), expit(decisions)])
-        shares = expit(decisions)
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        # shares of the sum, in logarithms: far from every class all of them underflow
+        return np.asarray(softmax(log_expit(decisions), axis=1))
 
     def to_sklearn(self) -> Any:
         """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.
@@ -280,17 +280,20 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         return data, cells, contrasts
 
     def _check_labels(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        y = read_label(y)
+        given, y = y, read_label(y)
+        if given.dtype.kind == "O" and y.dtype.kind == "U":
+            _require_words(given)
         kind, classes = type_of_target(y, input_name="y"), np.unique(y)
         if kind not in ("binary", "multiclass"):
             raise ValueError(
                 f"Unknown label type: {kind}. y has {classes.size} different values such as "
-                f"{classes[0]!r}, which are no classes. Use FairRegressor to learn numbers, or cut "
-                "y into classes first."
+                f"{classes.tolist()[0]!r}, which are no classes. Use FairRegressor to learn "
+                "numbers, or cut y into classes first."
             )
+        check_classification_targets(y)  # warns of more classes than half the rows
         if classes.size < 2:
             raise ValueError(
-                f"y has a single class, {classes.tolist()}: there is nothing to tell apart. Check "
+                f"y has one class, {classes.tolist()}: there is nothing to tell apart. Check "
                 "y, and sample_weight if there is one."
             )
         return y
@@ -326,20 +329,29 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
     ) -> None:
         super()._accept(data, cells, contrasts, choice, solutions)
         self.classes_ = np.unique(data.y)
-        if contrasts is not None and self.epsilon is not None:
-            _report_missing_classes(contrasts)
+        if cells is not None and self.epsilon is not None:
+            _report_missing_classes(cells)
 
 
-def _report_missing_classes(contrasts: Contrasts) -> None:
-    """Say which groups have no rows of a class; there the constraint says nothing."""
-    missing = sorted(
-        {
-            (pair.label_bin, group)
-            for pair in contrasts.skipped
-            for group, count in zip(pair.groups, pair.counts, strict=True)
-            if count == 0
-        }
-    )
+def _require_words(y: npt.NDArray[Any]) -> None:
+    """Refuse objects that would come back from `predict` as something else."""
+    others = [value for value in y if not isinstance(value, str)]
+    if others:
+        raise ValueError(
+            f"Unknown label type: unknown. y has classes that are neither all words nor all "
+            f"numbers, such as {others[0]!r}; convert y first, for example with y.astype(str)."
+        )
+
+
+def _report_missing_classes(cells: Cells) -> None:
+    """Say which groups have rows, but none of a class; there the constraint says nothing."""
+    missing = [
+        (label, part.groups[group])
+        for part in cells.partitions
+        for label, counts in zip(cells.label_bins.labels, part.counts, strict=True)
+        for group in np.unique(part.codes[part.codes >= 0])
+        if counts[group] == 0
+    ]
     if missing:
         listed = ", ".join(f"{label!r} in group {group!r}" for label, group in missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -347,5 +359,5 @@ def _report_missing_classes(contrasts: Contrasts) -> None:
             f"There are no rows of class {listed}{more}: these cells are compared with nobody. "
             "Merge groups with s_bins, or see contrasts_.skipped.",
             SkippedComparisonWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

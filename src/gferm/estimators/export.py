@@ -55,6 +55,8 @@ def as_classifier(model: FairClassifier, loss: Loss) -> Any:
     """Give a linear model as the classifier of its loss, a kernel model after its expansion."""
     if model.kernel == "linear":
         plain = _linear_classifier(model, loss, model.coef_.copy())
+        for one in getattr(plain, "estimators_", ()):
+            _with_features_of(model, one)
         return _with_features_of(model, plain)
     decide = _linear_classifier(model, loss, np.eye(len(model.dual_coef_)))
     return Pipeline([("expansion", _kernel_expansion(model)), ("classifier", decide)])
@@ -98,8 +100,11 @@ def _linear_classifier(model: FairClassifier, loss: Loss, coef: Array) -> Any:
     elif loss == LOSSES["squared"]:
         plain = RidgeClassifier(fit_intercept=fit_intercept)
     else:
-        plain = LinearSVC(C=C, fit_intercept=fit_intercept)
+        name = "hinge" if loss == LOSSES["hinge"] else "squared_hinge"
+        plain = LinearSVC(loss=name, C=C, fit_intercept=fit_intercept)
     plain.fit(zeros, classes)
+    if loss == LOSSES["squared"]:
+        plain.set_params(alpha=model.alpha)  # zeros cannot be fitted with alpha=0
     plain.coef_, plain.intercept_ = coef, model.intercept_.copy()
     return plain
 

@@ -21,7 +21,10 @@ REMEDIES = {
     "or solver='spectrum'.",
     "splitting": "the iteration stopped at max_iter={max_iter}, close to the optimum but not at "
     "it. Use a larger max_iter, tol or alpha, or scale X.",
-    "libsvm": "libsvm came no closer. Use a larger tol or alpha, or scale X.",
+    "newton": "Newton's method stopped at max_iter={max_iter}, or where rounding let it go no "
+    "further. Use a larger max_iter, tol or alpha, or scale X.",
+    "libsvm": "libsvm came no closer, nor did max_iter={max_iter} steps of splitting after it. Use "
+    "a larger max_iter, tol or alpha, or scale X.",
 }
 
 
@@ -47,11 +50,15 @@ def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:
             InactiveConstraintWarning,
             stacklevel=5,
         )
-    if any(solution.active and solution.constant for solution in solutions):
+    constant = [k for k, one in enumerate(solutions) if one.active and one.constant]
+    if constant:
+        named = [str(model.classes_[k]) for k in constant] if len(solutions) > 1 else []
+        of_these = f" of {', '.join(map(repr, named))} against the rest" if named else ""
         warnings.warn(
-            f"epsilon={model.epsilon:g} leaves only the constant model: its "
-            f"{solutions[0].multipliers.size} contrasts use up every degree of freedom. Use a "
-            "larger epsilon, fewer y_bins or s_bins, more features or a richer kernel.",
+            f"epsilon={model.epsilon:g} leaves only the constant model{of_these}: its "
+            f"{solutions[0].multipliers.size} contrasts use up every degree of freedom, or every "
+            "one worth its cost. Use a larger epsilon, fewer y_bins or s_bins, a smaller alpha, "
+            "more features or a richer kernel.",
             ConstantModelWarning,
             stacklevel=5,
         )

@@ -81,13 +81,18 @@ def validate_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, n
     """Validate X and y, and name the columns of X that are not numbers."""
     try:
         X_checked, y_checked = validate_data(estimator, X, y, **checks)
+        if checks.get("y_numeric") and y_checked.dtype.kind in "US":  # scikit-learn lets text pass
+            y_checked = y_checked.astype(np.float64)
     except (TypeError, ValueError) as error:
         columns = _columns_that_are_not_numbers(X)
-        if checks.get("y_numeric") and _are_words(np.asarray(y)):
+        labels = np.asarray(y)
+        if checks.get("y_numeric") and _are_words(labels):
             raise ValueError(
-                f"y has labels that are not numbers, such as {np.asarray(y).flat[0]!r}: a "
+                f"y has labels that are not numbers, such as {str(labels.flat[0])!r}: a "
                 "regressor learns numbers. Use FairClassifier to learn classes."
             ) from error
+        if not checks.get("y_numeric") and labels.dtype.kind == "O" and labels.ndim == 1:
+            require_no_missing(labels)
         if not columns:
             raise
         raise ValueError(
@@ -95,6 +100,18 @@ def validate_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, n
             "OneHotEncoder in a ColumnTransformer."
         ) from error
     return X_checked, y_checked
+
+
+def require_no_missing(y: npt.NDArray[Any]) -> None:
+    """Refuse labels that are None, NaN or pandas' NA; ``y`` holds objects."""
+    missing = [
+        value is None or type(value).__name__ == "NAType" or bool(value != value) for value in y
+    ]
+    if any(missing):
+        raise ValueError(
+            f"y has {sum(missing)} missing values, the first in row {missing.index(True)}; drop "
+            "these rows, or give 'unknown' a class of its own."
+        )
 
 
 def read_training_data(
@@ -139,10 +156,12 @@ def _require_every_row_in_a_bin(
         _complain_about_outside(y, cells.label_codes < 0, "y", "y_bins")
     if bins.explicit and (cells.label_counts == 0).any():
         empty = [bins.labels[k] for k in np.flatnonzero(cells.label_counts == 0)]
-        raise ValueError(
-            f"y_bins has bins without any row: {empty}. Merge each with a neighbour, or give "
-            "y_bins as a number."
+        remedy = (
+            f"The values of y are {np.unique(y).tolist()[:20]}."
+            if bins.selective
+            else "Merge each with a neighbour, or give y_bins as a number."
         )
+        raise ValueError(f"y_bins has bins without any row: {empty}. {remedy}")
     for column, sensitive_bins in zip(columns, scheme.sensitive_bins, strict=True):
         outside = sensitive_bins.assign(column.values) < 0
         name = f"sensitive_features ({column.name})"
@@ -167,7 +186,9 @@ def _columns_that_are_not_numbers(X: Any) -> list[str]:
 
 
 def _are_words(values: npt.NDArray[Any]) -> bool:
-    return values.dtype.kind in "OUST" and all(isinstance(value, str) for value in values.flat)
+    """Say whether these are texts, not all of which are numbers."""
+    texts = values.dtype.kind in "OUST" and all(isinstance(value, str) for value in values.flat)
+    return texts and not _are_numbers(values)
 
 
 def _are_numbers(values: npt.NDArray[Any]) -> bool:

@@ -21,7 +21,7 @@ from gferm.arrays import Array
 from gferm.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
 from gferm.cells import Cells
 from gferm.contrasts import Contrasts
-from gferm.estimators.training import compare_cells, validate_rows
+from gferm.estimators.training import compare_cells, require_no_missing, validate_rows
 from gferm.exceptions import ConstantModelWarning
 from gferm.sensitive import read_sensitive_features
 
@@ -120,14 +120,10 @@ def read_label(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Read classes or numbers, none missing; numbers kept as objects become numbers."""
     if y.dtype.kind != "O":
         return y
-    missing = [value is None or type(value).__name__ == "NAType" for value in y]
-    if any(missing):
-        raise ValueError(
-            f"y has {sum(missing)} missing values, the first in row {missing.index(True)}; drop "
-            "these rows, or give 'unknown' a class of its own."
-        )
-    if all(isinstance(value, Real) for value in y):
-        return y.astype(np.float64)
+    require_no_missing(y)
+    if all(isinstance(value, (Real, np.bool_)) for value in y):
+        numbers = np.asarray(y.tolist())  # bool, int or float, as the objects are
+        return numbers if numbers.dtype.kind in "biuf" else y.astype(np.float64)
     return np.asarray([str(value) for value in y])
 
 

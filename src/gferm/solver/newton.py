@@ -30,11 +30,11 @@ from gferm.solver.system import without_noise
 from gferm.solver.task import Task
 
 GROWTH = 2.0  # of ρ, from round to round
-LEAST_PIVOT = 1e-12  # share of the diagonal: below it the system has lost its digits, and ρ stays
+LEAST_PIVOT = 1e-9  # share of the diagonal: below it the system has lost its digits, and ρ stays
 LONGEST_ROUND = 200  # steps; ten are usual
 PATIENCE = 5  # rounds without a smaller gap
 DESCENT = 1e-4  # share of the promised decrease that a step must bring
-SHORTEST = 1e-8  # step, beyond which the descent is rounding
+SHORTEST = 1e-9  # step; a shorter one is rounding
 FLAT = 1e-14  # promised decrease, as a share of the objective, that is rounding
 
 
@@ -72,18 +72,27 @@ class _Round:
         v = self.f + self.given / self.rho
         return self.rho * (v - self.task.loss.prox(self.y, v, self.rho))
 
-    def advance(self, step: Step) -> bool:
-        """Go down the step, as far as it descends; say whether it was taken whole."""
+    def advance(self, step: Step) -> float:
+        """Go down the step, as far as it descends; say how far, 0 if it is not worth going."""
         start, length = self.value(self.x, self.f), 1.0
-        while True:
+        while length >= SHORTEST:
             x, f = self.x + length * step.x, self.f + length * step.predictions
             enough = start - DESCENT * length * step.promise + FLAT * start
-            if self.value(x, f) <= enough or length < SHORTEST:
-                break
+            if self.value(x, f) <= enough:
+                self.x, self.f, self.level = x, f, self.level + length * step.level
+                self.multipliers = step.multipliers
+                return length
             length /= 2.0
-        self.x, self.f, self.level = x, f, self.level + length * step.level
-        self.multipliers = step.multipliers
-        return length == 1.0
+        return 0.0
+
+    def descend(self, slopes: Array) -> bool:
+        """Take the step of splitting: it treats every row as if at a kink, and always descends."""
+        if not self.core.shift(2.0 * self.task.alpha / self.rho):
+            return False
+        fit = self.core.fit(self.f - slopes / self.rho)
+        self.x, self.level, self.f = fit.x, fit.level, fit.predictions
+        self.multipliers = self.rho * fit.multipliers
+        return True
 
     def close(self) -> Certificate:
         """Take the slopes for the next round, and see how near the optimum they are."""
@@ -116,9 +125,13 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
             except linalg.LinAlgError:  # ρ is past what doubles can hold
                 last = iteration
                 break
-            if step.promise <= FLAT * state.value(state.x, state.f):
+            if abs(step.promise) <= FLAT * state.value(state.x, state.f):
                 break
-            whole, before = state.advance(step), kinks
+            length = state.advance(step)
+            whole, before = length == 1.0, kinks
+            if length == 0.0 and not state.descend(slopes):
+                last = iteration
+                break
         found = state.close()
         rounds_in_vain += 1
         if best is None or found.duality_gap < best.duality_gap:
