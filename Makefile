@@ -30,11 +30,14 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.demo   ## plain against fair regression on Communities and Crime: tables and pictures
 	$(BIN)/python -m gferm demo
 
+# Two workers on two cores: a BLAS with threads of its own would only get in their way.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
 test: $(VENV)/.test   ## all fast tests
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
 
 test-slow: $(VENV)/.test   ## everything, the slow tests too
-	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow"
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group bench

@@ -200,9 +200,15 @@ def build_contrasts(
     return Contrasts(
         columns=columns,
         blocks=tuple(builder.blocks),
-        offset=columns.T @ y if match == "residual" and y is not None else np.zeros(m),
+        offset=_offset(columns, y) if match == "residual" else np.zeros(m),
         scale=float(n_pairs) if epsilon_scale == "mean" else 0.5,
     )
+
+
+def _offset(columns: sparse.csr_array, y: Array | None) -> Array:
+    if y is None:
+        raise ValueError("match='residual' compares predictions with y, which is missing.")
+    return np.asarray(columns.T @ y)
 
 
 class _Builder:

@@ -67,13 +67,13 @@ class Loss(ABC):
         """Give the least and the largest slope of ℓ(y, ·)."""
 
     @property
-    @abstractmethod
     def is_piecewise_linear(self) -> bool:
         """Whether ℓ(y, ·) is made of straight pieces, so that `at_kink` makes sense."""
+        return False
 
-    @abstractmethod
     def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
         """Say where a slope g lies between those of two pieces: only a kink has it."""
+        raise NotImplementedError(f"{self!r} is not piecewise linear")
 
 
 class _ScalarLoss(Loss):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -23,7 +24,6 @@ from sklearn.utils.validation import validate_data
 
 from gferm.arrays import Array
 from gferm.bins import Bins
-from gferm.blocks import row_blocks
 from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
 from gferm.estimators.kernel_machine import KernelMachine
@@ -50,8 +50,6 @@ from gferm.solver.support_vectors import solve_by_libsvm
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
 from gferm.threads import one_blas_at_a_time
-
-PREDICT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
 
 class FairModel(KernelMachine):
@@ -201,8 +199,10 @@ class FairModel(KernelMachine):
         # The features are multiplied by NumPy, kernel matrices by SciPy.
         with nullcontext() if choice.form == "linear" else one_blas_at_a_time():
             if choice.method == "libsvm":
-                return solve_by_libsvm(*self._svm_matrix(data), targets, task, data.weight), choice
-            shift = first_shift(task, targets[0])
+                matrix, means = self._svm_matrix(data)
+                multiply = partial(self._kernel_products, data.X, data.X)
+                return solve_by_libsvm(matrix, means, multiply, targets, task, data.weight), choice
+            shift = first_shift(task, targets[0], data.weight)
             factorized, choice = self._factorize(data, targets[0], contrasts, choice, shift)
             return learn(factorized, targets, task, choice.method), choice
 
@@ -212,7 +212,7 @@ class FairModel(KernelMachine):
         target: Array,
         contrasts: Contrasts | None,
         choice: SolverChoice,
-        alpha: float,
+        shift: float,
     ) -> tuple[FactorizedSystem, SolverChoice]:
         """Do the one factorisation."""
         columns = no_contrasts(target.size) if contrasts is None else contrasts.columns
@@ -221,13 +221,13 @@ class FairModel(KernelMachine):
         if choice.form == "linear":
             system = linear_system(data.X, target, columns, **options)
             require_finite(system.matrix, self._kernel())
-            return factorize_system(system, alpha, choice, strict=strict)
+            return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
         with one_blas_at_a_time():
             matrix, semidefinite = self._training_matrix(data.X)
             system = kernel_system(matrix, target, columns, **options)
             if not semidefinite:
                 self._require_semidefinite(system.matrix, data)
-            return factorize_system(system, alpha, choice, strict=strict)
+            return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
 
     def _svm_matrix(self, data: TrainingData) -> tuple[Array, Array]:
         """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
@@ -268,22 +268,9 @@ class FairModel(KernelMachine):
         self.violation_ = max(solution.violation for solution in solutions)
         self.active_ = any(solution.active for solution in solutions)
         self.objective_ = sum(solution.objective for solution in solutions)
-        self.duality_gap_ = max(
-            self._relative_gap(solution, target, data.weight)
-            for solution, target in zip(solutions, self._targets(data.y), strict=True)
-        )
+        self.duality_gap_ = max(solution.relative_gap for solution in solutions)
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         self.solver_ = choice
-
-    def _relative_gap(self, solution: Solution, target: Array, weight: Array | None) -> float:
-        """Divide by the objective, but for a perfect fit, whose objective is zero up to rounding.
-
-        Beside that any gap would look large, so it is set beside the model that predicts zero.
-        """
-        loss = as_loss(self.loss, self._losses).value(target, np.zeros_like(target))
-        zero = float(loss.sum() if weight is None else weight @ loss)
-        rounding = np.finfo(float).eps * zero + np.finfo(float).tiny
-        return solution.duality_gap / max(solution.objective, rounding)
 
     def _from_solver(self, data: TrainingData, choice: SolverChoice, coefficients: Array) -> Array:
         """Turn the solver's unknowns (one row a model) into weights or dual coefficients."""
@@ -308,15 +295,7 @@ class FairModel(KernelMachine):
         X = validate_data(self, X, accept_sparse=self._accept_sparse, reset=False)
         if self.kernel == "linear":
             return np.asarray(X @ coefficients.T).T + intercepts[:, None]
-        kernel, n_fit = self._kernel(), coefficients.shape[1]
-        predictions = np.empty((len(coefficients), X.shape[0]))
-        blocks = row_blocks(X.shape[0], n_fit, PREDICT_BLOCK)
-        values = np.empty((blocks[0].stop, n_fit))
-        for rows in blocks:
-            block = values[: rows.stop - rows.start]
-            kernel.fill(block, X[rows], X_fit)
-            predictions[:, rows] = coefficients @ block.T
-        return predictions + intercepts[:, None]
+        return self._kernel_products(X, X_fit, coefficients) + intercepts[:, None]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")

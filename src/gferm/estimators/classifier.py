@@ -26,8 +26,7 @@ from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import Contrasts
 from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_classifier
-from gferm.estimators.training import TrainingData
-from gferm.estimators.transformer import read_label
+from gferm.estimators.training import TrainingData, read_label
 from gferm.exceptions import SkippedComparisonWarning
 from gferm.losses import CLASSIFICATION_LOSSES, LOSSES, Loss, as_loss
 from gferm.solver.choice import LIBSVM, SOLVERS, SolverChoice
@@ -89,7 +88,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         The relative duality gap at which iterations stop; one above this is a
         ConvergenceWarning.
     max_iter : int, default=5000
-        Most iterations of splitting. libsvm and the square loss have no limit.
+        Most iterations of splitting or Newton steps. The square loss needs none, and libsvm has a
+        limit of its own.
 
     Attributes
     ----------
@@ -203,7 +203,9 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         -------
         self : FairClassifier
         """
-        return self._fit(X, y, sensitive_features, sample_weight)
+        self._fit(X, y, sensitive_features, sample_weight)
+        _report_what_is_not_compared(self)
+        return self
 
     def decision_function(self, X: Any) -> Array:
         """Give f(x): positive for the second of two classes; one column a class for more.
@@ -329,8 +331,6 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
     ) -> None:
         super()._accept(data, cells, contrasts, choice, solutions)
         self.classes_ = np.unique(data.y)
-        if cells is not None and self.epsilon is not None:
-            _report_missing_classes(cells)
 
 
 def _require_words(y: npt.NDArray[Any]) -> None:
@@ -343,21 +343,34 @@ def _require_words(y: npt.NDArray[Any]) -> None:
         )
 
 
-def _report_missing_classes(cells: Cells) -> None:
-    """Say which groups have rows, but none of a class; there the constraint says nothing."""
+def _report_what_is_not_compared(model: FairClassifier) -> None:
+    """Say where the constraint says nothing: a group without rows of a class, a class left out."""
+    cells, contrasts = model.cells_, model.contrasts_
+    if cells is None or contrasts is None or model.epsilon is None:
+        return
     missing = [
-        (label, part.groups[group])
+        f"{label!r} in group {part.groups[group]!r}"
         for part in cells.partitions
         for label, counts in zip(cells.label_bins.labels, part.counts, strict=True)
         for group in np.unique(part.codes[part.codes >= 0])
         if counts[group] == 0
     ]
+    alone = [repr(block.label_bin) for block in contrasts.blocks if not block.size]
+    sentences = []
     if missing:
-        listed = ", ".join(f"{label!r} in group {group!r}" for label, group in missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        sentences.append(
+            f"There are no rows of class {', '.join(missing[:5])}{more}: these cells are compared "
+            "with nobody."
+        )
+    if alone:
+        sentences.append(
+            f"Class {', '.join(sorted(set(alone)))} is not constrained at all: at most one of its "
+            f"groups has min_cell_size={model.min_cell_size} rows."
+        )
+    if sentences:
         warnings.warn(
-            f"There are no rows of class {listed}{more}: these cells are compared with nobody. "
-            "Merge groups with s_bins, or see contrasts_.skipped.",
+            f"{' '.join(sentences)} Merge groups with s_bins, or see contrasts_.skipped.",
             SkippedComparisonWarning,
-            stacklevel=6,
+            stacklevel=4,
         )

@@ -13,8 +13,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
+from gferm.blocks import row_blocks
 from gferm.kernels import DENSE_ONLY, NONNEGATIVE_ONLY, Kernel, require_finite
 from gferm.solver.factorization import is_positive_semidefinite
+
+PRODUCT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -49,6 +52,18 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         require_finite(matrix, kernel)
         known = kernel.is_semidefinite
         return matrix, known or is_positive_semidefinite(matrix, kernel.precision(X))
+
+    def _kernel_products(self, X: Any, X_fit: Any, coefficients: Array) -> Array:
+        """Multiply the kernel between X and X_fit with each row of coefficients, in blocks."""
+        kernel, n_fit = self._kernel(), coefficients.shape[1]
+        products = np.empty((len(coefficients), X.shape[0]))
+        blocks = row_blocks(X.shape[0], n_fit, PRODUCT_BLOCK)
+        values = np.empty((blocks[0].stop, n_fit))
+        for rows in blocks:
+            block = values[: rows.stop - rows.start]
+            kernel.fill(block, X[rows], X_fit)
+            products[:, rows] = coefficients @ block.T
+        return products
 
     @property
     def _accept_sparse(self) -> tuple[str, ...] | bool:

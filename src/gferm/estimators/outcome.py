@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 REMEDIES = {
     "projection": "the problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, "
     "or solver='spectrum'.",
-    "splitting": "the iteration stopped at max_iter={max_iter}, close to the optimum but not at "
-    "it. Use a larger max_iter, tol or alpha, or scale X.",
+    "splitting": "the iteration stopped at max_iter={max_iter}. Use a larger max_iter, tol or "
+    "alpha, or scale X.",
     "newton": "Newton's method stopped at max_iter={max_iter}, or where rounding let it go no "
     "further. Use a larger max_iter, tol or alpha, or scale X.",
     "libsvm": "libsvm came no closer, nor did max_iter={max_iter} steps of splitting after it. Use "
@@ -42,7 +42,8 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:
     """Say what the user should know about a fit that succeeded."""
-    if model.epsilon and not model.active_ and model.contrasts_ is not None:
+    converged = model.duality_gap_ <= model.tol  # not if it is NaN
+    if model.epsilon and not model.active_ and model.contrasts_ is not None and converged:
         warnings.warn(
             f"epsilon={model.epsilon:g} is larger than the gap of the unconstrained model, "
             f"{model.violation_:.4g}: the constraint is not active and this is the plain "
@@ -62,7 +63,7 @@ def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:
             ConstantModelWarning,
             stacklevel=5,
         )
-    if not model.duality_gap_ <= model.tol:  # NaN too
+    if not converged:
         warnings.warn(
             f"The relative duality gap is {model.duality_gap_:.2g}, above tol={model.tol:g}: "
             f"{REMEDIES[model.solver_.method].format(max_iter=model.max_iter)}",

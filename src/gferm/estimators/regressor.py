@@ -78,7 +78,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         Kernel expansion and training rows; for all other kernels.
     intercept_ : float
     multipliers_ : array of shape (m,)
-        Marginal cost of each contrast: the slope of the objective in its target.
+        Marginal cost of each contrast: minus the slope of the objective in its target.
     cells_ : Cells
         Who was compared with whom, with counts; None when epsilon is None and no
         ``sensitive_features`` were given.

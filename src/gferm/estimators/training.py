@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,17 @@ def read_training_data(
         return TrainingData(X, X, y, weight, None)
     counted = X[kept][:, kept] if estimator.kernel == "precomputed" else X[kept]
     return TrainingData(counted, X, y[kept], weight[kept], kept)
+
+
+def read_label(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Read classes or numbers, none missing; numbers kept as objects become numbers."""
+    if y.dtype.kind != "O":
+        return y
+    require_no_missing(y)
+    if all(isinstance(value, (Real, np.bool_)) for value in y):
+        numbers = np.asarray(y.tolist())  # bool, int or float, as the objects are
+        return numbers if numbers.dtype.kind in "biuf" else y.astype(np.float64)
+    return np.asarray([str(value) for value in y])
 
 
 def read_sensitive(

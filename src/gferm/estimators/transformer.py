@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from gferm.arrays import Array
 from gferm.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
 from gferm.cells import Cells
 from gferm.contrasts import Contrasts
-from gferm.estimators.training import compare_cells, require_no_missing, validate_rows
+from gferm.estimators.training import compare_cells, read_label, validate_rows
 from gferm.exceptions import ConstantModelWarning
 from gferm.sensitive import read_sensitive_features
 
@@ -114,17 +114,6 @@ class FairTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def read_label(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Read classes or numbers, none missing; numbers kept as objects become numbers."""
-    if y.dtype.kind != "O":
-        return y
-    require_no_missing(y)
-    if all(isinstance(value, (Real, np.bool_)) for value in y):
-        numbers = np.asarray(y.tolist())  # bool, int or float, as the objects are
-        return numbers if numbers.dtype.kind in "biuf" else y.astype(np.float64)
-    return np.asarray([str(value) for value in y])
 
 
 def label_bins(y_bins: BinsLike, y: npt.NDArray[Any]) -> BinsLike:

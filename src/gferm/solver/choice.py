@@ -69,6 +69,13 @@ def choose_solver(
     SolverChoice(method='libsvm', form='kernel', factorization=None)
     """
     loss = as_loss(loss, tuple(LOSSES))
+    if solver not in (*SOLVERS, LIBSVM):
+        raise ValueError(f"solver={solver!r} is not one of {[*SOLVERS, LIBSVM]}.")
+    if alpha == 0 and loss != LOSSES["squared"]:
+        raise ValueError(
+            f"alpha=0 is possible with loss='squared' only, not with {loss!r}; use a small "
+            "positive alpha."
+        )
     form: Literal["kernel", "linear"] = (
         "linear" if kernel == "linear" and n_features <= n_samples else "kernel"
     )
@@ -79,11 +86,6 @@ def choose_solver(
     factorization: Literal["cholesky", "spectrum"] = "spectrum" if spectral else "cholesky"
     if loss == LOSSES["squared"]:
         return SolverChoice("projection", form, factorization)
-    if alpha == 0:
-        raise ValueError(
-            f"alpha=0 is possible with loss='squared' only, not with {loss!r}; use a small "
-            "positive alpha."
-        )
     few = form == "linear" and n_features <= NEWTON_FEATURES
     if solver == "auto" and few and loss.is_piecewise_linear:
         return SolverChoice("newton", form, factorization)
@@ -94,17 +96,17 @@ def choose_solver(
 
 
 def factorize_system(
-    system: System, alpha: float, choice: SolverChoice, *, strict: bool
+    system: System, shift: float, choice: SolverChoice, *, alpha: float, strict: bool
 ) -> tuple[FactorizedSystem, SolverChoice]:
-    """Factorise as chosen, and say what ran in the end.
+    """Factorise as chosen, and say what ran in the end; ``alpha`` is what the user asked for.
 
     A Cholesky that breaks down is an error (strict), or the spectrum takes over with a warning.
     """
     spectrum = SolverChoice(choice.method, choice.form, "spectrum")
     if choice == spectrum:
-        return system.diagonalize(alpha), choice
+        return system.diagonalize(shift), choice
     try:
-        return system.factorize(alpha), choice
+        return system.factorize(shift), choice
     except NotPositiveDefiniteError:
         problem = f"alpha={alpha:g} is too small for a Cholesky factorisation of the kernel matrix"
         if strict:
@@ -115,7 +117,7 @@ def factorize_system(
             LinAlgWarning,
             stacklevel=6,
         )
-        return system.diagonalize(alpha), spectrum
+        return system.diagonalize(shift), spectrum
 
 
 def _why_not_libsvm(loss: Loss, epsilon: float | None, match: str, fit_intercept: bool) -> str:

@@ -6,7 +6,8 @@ For slopes g, one for each row and unit of weight, and multipliers λ the dual v
 
 never above the optimum as long as g stays between the loss's slopes and, with an intercept,
 Σ w g = 0. Both are arranged here, so objective − D bounds the distance from the optimum whatever
-the iteration that found g and λ.
+the iteration that found g and λ. The bound is for models that keep the constraint: predictions are
+computed anew from the coefficients, and one that breaks it has an infinite gap.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from gferm.solver.fair_ridge import FairRidge, Fit
 from gferm.solver.projection import Solution
 from gferm.solver.task import Task
 
+UNFAIR = 1e-8  # over epsilon, as a share of the spread of labels or predictions
+ZERO = 1e-10  # an objective below this share of the first one is zero
 CONSTANT = 1e-10  # a spread of the predictions below this share of the labels' is rounding
 
 
@@ -42,28 +45,40 @@ class Certificate:
     duality_gap: float
 
 
-def certify(
+def certify_fit(
     core: FairRidge, task: Task, y: Array, fit: Fit, slopes: Array, rho: float
 ) -> Certificate:
     """Bound the distance of a fit from the optimum, by ``slopes`` of the loss near it."""
     loss, alpha = task.loss, task.alpha
     weight = np.ones_like(y) if core.weight is None else core.weight
+    fit, multipliers = core.recomputed(fit), rho * fit.multipliers
+    objective = float(weight @ loss.value(y, fit.predictions)) + alpha * fit.norm2
     low, high = loss.slopes(y)
     g = np.clip(slopes, low, high)
     if core.fit_intercept:
         g = balance(g, low, high, weight)
-    pull, multipliers = weight * g, rho * fit.multipliers
-    objective = float(weight @ loss.value(y, fit.predictions)) + alpha * fit.norm2
     dual = -float(weight @ loss.conjugate(y, g))
-    dual -= core.norm2_of_rows(pull, multipliers) / (4.0 * alpha)
+    dual -= core.norm2_of_rows(weight * g, multipliers) / (4.0 * alpha)
     if core.contrasts is not None and core.epsilon is not None:
         bound = core.epsilon * core.contrasts.scale
         dual -= float(multipliers @ core.contrasts.offset)
         dual -= bound * core.contrasts.norm.dual(multipliers)
-    return Certificate(fit, multipliers, objective, max(objective - dual, 0.0))
+    certain = np.isfinite(dual) and is_fair(core, fit, y)
+    gap = max(objective - dual, 0.0) if certain else np.inf
+    return Certificate(fit, multipliers, objective, gap)
 
 
-def solution_of(core: FairRidge, certificate: Certificate, y: Array, n_iter: int) -> Solution:
+def is_fair(core: FairRidge, fit: Fit, y: Array) -> bool:
+    """Say whether a fit keeps the constraint, but for rounding beside labels and predictions."""
+    if core.contrasts is None or core.epsilon is None:
+        return True
+    excess = core.contrasts.violation_of(core.contrasts_of(fit)) - core.epsilon
+    return bool(excess <= UNFAIR * max(np.ptp(y), np.ptp(fit.predictions)))
+
+
+def solution_of(
+    core: FairRidge, certificate: Certificate, y: Array, floor: float, n_iter: int
+) -> Solution:
     """Leave the solver's unknowns."""
     fit, multipliers = certificate.fit, certificate.multipliers
     coefficients, intercept = core.coefficients(fit)
@@ -75,10 +90,18 @@ def solution_of(core: FairRidge, certificate: Certificate, y: Array, n_iter: int
         violation=np.nan if contrasts is None else contrasts.violation_of(core.contrasts_of(fit)),
         objective=certificate.objective,
         duality_gap=certificate.duality_gap,
+        floor=floor,
         active=bool(multipliers.any()),
         constant=is_constant(fit.predictions, y),
         n_iter=n_iter,
     )
+
+
+def zero_objective(core: FairRidge, task: Task, y: Array, fit: Fit) -> float:
+    """Give what counts as an objective of zero, from the first fit: a perfect one has no gap."""
+    loss = task.loss.value(y, fit.predictions)
+    risk = float(loss.sum() if core.weight is None else core.weight @ loss)
+    return ZERO * (risk + task.alpha * fit.norm2) + np.finfo(float).tiny
 
 
 def is_constant(predictions: Array, y: Array) -> bool:
@@ -95,6 +118,6 @@ def balance(g: Array, low: Array, high: Array, weight: Array) -> Array:
     reach = 2.0 * abs(total(0.0)) / float(weight.sum()) + np.finfo(float).tiny
     while total(-reach) > 0.0 or total(reach) < 0.0:
         reach *= 4.0
-        if reach > 1e12:  # all slopes have one sign: they cannot be balanced, nor need to be
-            return g
+        if reach > 1e12:  # all slopes of the loss have one sign, and its risk has no minimum
+            return np.full_like(g, np.nan)
     return np.clip(g + brentq(total, -reach, reach, xtol=1e-15), low, high)

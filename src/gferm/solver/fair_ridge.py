@@ -9,7 +9,7 @@ A x = t − R ν − alpha x at the solution.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,6 +119,19 @@ class FairRidge:
             predictions=target.level + system.geometry.predictions(x, image),
             multipliers=multipliers,
             norm2=system.geometry.norm2(x, image),
+        )
+
+    def recomputed(self, fit: Fit) -> Fit:
+        """Give the same model with predictions computed from its coefficients.
+
+        Those of `fit` trust the linear solve, and lose digits where it is badly conditioned.
+        """
+        image = self._factorized.factorization.apply(fit.x[:, None])[:, 0]
+        geometry = self.system.geometry
+        return replace(
+            fit,
+            predictions=fit.level + geometry.predictions(fit.x, image),
+            norm2=geometry.norm2(fit.x, image),
         )
 
     def contrasts_of(self, fit: Fit) -> Array:

@@ -8,21 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gferm.arrays import Array
 from gferm.losses import LOSSES
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.newton import solve_by_newton
-from gferm.solver.projection import Solution, project
-from gferm.solver.splitting import State, first_rho, solve_by_splitting
+from gferm.solver.projection import Solution, project, require_met
+from gferm.solver.splitting import first_rho, solve_by_splitting
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
 
 
-def first_shift(task: Task, y: Array) -> float:
+def first_shift(task: Task, y: Array, weight: Array | None) -> float:
     """Give the alpha with which the system is first factorised."""
     if task.loss == LOSSES["squared"]:
         return task.alpha
-    return 2.0 * task.alpha / first_rho(task.loss, y)
+    return 2.0 * task.alpha / first_rho(task.loss, y, weight)
 
 
 def learn(
@@ -35,9 +37,11 @@ def learn(
     core = FairRidge(factorized, task.contrasts, task.epsilon)
     # Numbers far from zero would lose digits; with an intercept they may as well be near it.
     moves = factorized.system.centred and not task.loss.takes_classes
-    levels = [float(y.mean()) if moves else 0.0 for y in targets]
+    levels = [float(np.average(y, weights=core.weight)) if moves else 0.0 for y in targets]
     centred = [y - level for y, level in zip(targets, levels, strict=True)]
     solutions = (_by_newton if method == "newton" else _by_splitting)(core, task, centred)
+    for solution in solutions:
+        _require_fair(solution, task)
     return [
         replace(solution, intercept=solution.intercept + level)
         for solution, level in zip(solutions, levels, strict=True)
@@ -45,13 +49,7 @@ def learn(
 
 
 def _by_splitting(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[Solution]:
-    solutions: list[Solution] = []
-    rho = first_rho(task.loss, targets[0])
-    for y in targets:
-        solution, state = solve_by_splitting(core, task, y, start=State(y, rho))
-        solutions.append(solution)
-        rho = state.rho  # classes resemble each other
-    return solutions
+    return [solve_by_splitting(core, task, y)[0] for y in targets]
 
 
 def _by_newton(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[Solution]:
@@ -60,10 +58,18 @@ def _by_newton(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[So
     for y in targets:
         solution = solve_by_newton(core, task, y)
         left = task.max_iter - solution.n_iter
-        if solution.duality_gap > task.tol * solution.objective and left > 0:
+        if solution.relative_gap > task.tol and left > 0:
             other, _ = solve_by_splitting(core, replace(task, max_iter=left), y)
             if other.duality_gap < solution.duality_gap:
                 solution = other
             solution = replace(solution, n_iter=task.max_iter - left + other.n_iter)
         solutions.append(solution)
     return solutions
+
+
+def _require_fair(solution: Solution, task: Task) -> None:
+    """Refuse a model that nothing is known of because it breaks the constraint."""
+    if task.contrasts is None or task.epsilon is None:
+        return
+    if np.isinf(solution.duality_gap):
+        require_met(solution.violation, task.epsilon, 0.0, task.contrasts)

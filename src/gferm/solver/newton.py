@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from gferm.arrays import Array
-from gferm.solver.dual import Certificate, certify, solution_of
+from gferm.solver.dual import Certificate, certify_fit, solution_of, zero_objective
 from gferm.solver.fair_ridge import FairRidge, Fit, project_contrasts
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.projection import Solution
@@ -59,7 +59,7 @@ class _Round:
         self.weight = np.ones_like(y) if core.weight is None else core.weight
         self.x, self.level, self.f = fit.x, fit.level, fit.predictions
         self.multipliers = np.zeros(core.system.probe.shape[1])
-        self.given, self.rho = np.zeros_like(y), first_rho(task.loss, y)
+        self.given, self.rho = np.zeros_like(y), first_rho(task.loss, y, core.weight)
         self.stiff = False
 
     def value(self, x: Array, f: Array) -> float:
@@ -97,9 +97,10 @@ class _Round:
     def close(self) -> Certificate:
         """Take the slopes for the next round, and see how near the optimum they are."""
         self.given = self.slopes()
-        self.f = self.level + self.geometry.predictions(self.x, self.x)
         fit = Fit(self.x, self.level, self.f, self.multipliers, float(self.x @ self.x))
-        return certify(self.core, self.task, self.y, fit, self.given, 1.0)
+        found = certify_fit(self.core, self.task, self.y, fit, self.given, 1.0)
+        self.f = found.fit.predictions  # what the steps have summed up, without their rounding
+        return found
 
 
 def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
@@ -109,6 +110,7 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
     """
     fit = core.fit(y)
     require_reachable(core, fit)
+    floor = zero_objective(core, task, y, fit)
     state, best = _Round(core, task, y, fit), None
     iteration = rounds_in_vain = 0
     while iteration < task.max_iter:
@@ -136,12 +138,12 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
         rounds_in_vain += 1
         if best is None or found.duality_gap < best.duality_gap:
             best, rounds_in_vain = found, 0
-        done = best.duality_gap <= task.tol * best.objective
+        done = best.duality_gap <= task.tol * max(best.objective, floor)
         if done or rounds_in_vain == PATIENCE or iteration == last:
             break
         state.rho *= 1.0 if state.stiff else GROWTH
     assert best is not None
-    return solution_of(core, best, y, iteration)
+    return solution_of(core, best, y, floor, iteration)
 
 
 def _newton_step(state: _Round, slopes: Array, kinks: npt.NDArray[np.intp]) -> Step:

@@ -26,7 +26,8 @@ from gferm.solver.path import trace_path
 from gferm.solver.system import Reduction
 
 REFINEMENTS = 3
-ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the plain model's gap
+ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the plain model's gap …
+ROUNDED_SPREAD = 1e-9  # … or of the spread of the predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,15 @@ class Solution:
         Of the kernel expansion, or of the features.
     intercept : float
     multipliers : array of shape (m,)
-        What each contrast costs at the margin: the slope of the objective in the offset o. For
-        the square loss that is 2ν.
+        What each contrast costs at the margin: minus the slope of the objective in the offset o.
+        For the square loss that is 2ν.
     violation : float
         The left-hand side of the constraint, in the units of epsilon.
     objective : float
     duality_gap : float
         The objective is at most this far above the optimum.
+    floor : float
+        An objective below this is zero up to rounding.
     active : bool
         Whether the constraint changes the model at all.
     constant : bool
@@ -60,9 +63,15 @@ class Solution:
     violation: float
     objective: float
     duality_gap: float
+    floor: float
     active: bool
     constant: bool
     n_iter: int
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap beside the objective; a perfect fit, whose objective is zero, has a floor."""
+        return self.duality_gap / max(self.objective, self.floor)
 
 
 def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None) -> Solution:
@@ -82,16 +91,24 @@ def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | 
     return solution
 
 
-def is_met(violation: float, epsilon: float, plain_violation: float) -> bool:
-    """Say whether the constraint holds, but for rounding beside the gap of the plain model."""
-    return violation <= epsilon + ACCEPTED_EXCESS * max(plain_violation, epsilon)
+def is_met(violation: float, epsilon: float, plain_violation: float, spread: float = 0.0) -> bool:
+    """Say whether the constraint holds, but for rounding.
+
+    That is a share of the gap of the plain model, or of the spread of the predictions.
+    """
+    excess = ACCEPTED_EXCESS * max(plain_violation, epsilon)
+    return violation <= epsilon + max(excess, ROUNDED_SPREAD * spread)
 
 
 def require_met(
-    violation: float, epsilon: float, plain_violation: float, contrasts: Contrasts
+    violation: float,
+    epsilon: float,
+    plain_violation: float,
+    contrasts: Contrasts,
+    spread: float = 0.0,
 ) -> None:
     """Refuse a solution that breaks the constraint, and say why there is no better one."""
-    if is_met(violation, epsilon, plain_violation):
+    if is_met(violation, epsilon, plain_violation, spread):
         return
     reached = f"epsilon={epsilon:g} cannot be met; the smallest that can is {violation:.6g}"
     if contrasts.offset.any():
@@ -143,6 +160,7 @@ def certify(
         violation=violation,
         objective=float(reduction.objective(multipliers)),
         duality_gap=gap,
+        floor=np.finfo(float).eps * reduction.system.target.norm2 + np.finfo(float).tiny,
         active=bool(np.any(multipliers)),
         constant=reduction.is_constant(multipliers),
         n_iter=1,

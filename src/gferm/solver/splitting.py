@@ -22,7 +22,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.losses import Loss
 from gferm.solver.anderson import Anderson
-from gferm.solver.dual import certify, solution_of
+from gferm.solver.dual import certify_fit, solution_of, zero_objective
 from gferm.solver.fair_ridge import FairRidge, Fit
 from gferm.solver.projection import Solution, require_met
 from gferm.solver.task import Task
@@ -49,7 +49,7 @@ def solve_by_splitting(
     Of all certified points the best is returned, with the state to start from another time.
     """
     loss, alpha = task.loss, task.alpha
-    v, rho = (y, first_rho(loss, y)) if start is None else (start.v, start.rho)
+    v, rho = (y, first_rho(loss, y, core.weight)) if start is None else (start.v, start.rho)
     if not core.shift(2.0 * alpha / rho):
         rho = 2.0 * alpha / core.alpha
     anderson, best = Anderson(core.weight), None
@@ -59,41 +59,53 @@ def solve_by_splitting(
         fit = core.fit(2.0 * u - v)
         if iteration == 1:
             require_reachable(core, fit)
-        if iteration % CHECK_EVERY == 0 or iteration == task.max_iter:
-            found = certify(core, task, y, fit, rho * (v - u), rho)
+            floor = zero_objective(core, task, y, fit)
+        if iteration == 1 or iteration % CHECK_EVERY == 0 or iteration == task.max_iter:
+            found = certify_fit(core, task, y, fit, rho * (v - u), rho)
             if best is None or found.duality_gap < best.duality_gap:
                 best = found
-            if best.duality_gap <= task.tol * best.objective:
+            if best.duality_gap <= task.tol * max(best.objective, floor):
                 break
         if iteration == next_balance:
             next_balance *= 2
-            factor = _imbalance(fit, u, before, v)
+            factor = _imbalance(fit, u, before, v, core.weight)
             unworthy = 1.0 / WORTH_IT < factor < WORTH_IT
             if not unworthy and core.shift(2.0 * alpha / (rho * factor)):
                 v, rho = u + (v - u) / factor, rho * factor  # the slopes ρ (v − u) stay
                 anderson.forget()
                 continue
-        v = anderson.step(v, RELAXATION * (fit.predictions - u))
+        move = RELAXATION * (fit.predictions - u)
+        accelerated = anderson.step(v, move)
+        # ρ is judged by what the plain step does: acceleration jumps.
+        v = v + move if iteration + 1 == next_balance else accelerated
     assert best is not None
-    return solution_of(core, best, y, iteration), State(v, rho)
+    return solution_of(core, best, y, floor, iteration), State(v, rho)
 
 
-def first_rho(loss: Loss, y: Array) -> float:
+def first_rho(loss: Loss, y: Array, weight: Array | None) -> float:
     """Give the slope of the loss at a constant prediction, beside the spread of the labels."""
-    level, spread = np.full(y.shape, y.mean()), float(y.std())
+    level = np.full(y.shape, np.average(y, weights=weight))
+    spread = float(np.sqrt(np.average((y - level) ** 2, weights=weight)))
     if spread == 0.0:
         return 1.0
     step = 1e-3 * spread
     rise = loss.value(y, level + step) - loss.value(y, level - step)
-    slope = float(np.sqrt(np.mean(rise**2))) / (2.0 * step)
+    slope = float(np.sqrt(np.average(rise**2, weights=weight))) / (2.0 * step)
     return slope / spread if slope > 0.0 else 1.0
 
 
-def _imbalance(fit: Fit, u: Array, before: Array, v: Array) -> float:
-    """Say by which factor ρ should grow: f and u far apart ask for more, a moving u for less."""
-    f = fit.predictions
-    apart = float(np.linalg.norm(f - u)) * float(np.linalg.norm(v - u))
-    moving = float(np.linalg.norm(u - before)) * float(np.linalg.norm(f - fit.level))
+def _imbalance(fit: Fit, u: Array, before: Array, v: Array, weight: Array | None) -> float:
+    """Say by which factor ρ should grow: f and u far apart ask for more, a moving u for less.
+
+    Both are taken relative to what they will be at the end: the spread of f and u, and the slopes.
+    """
+
+    def norm(x: Array) -> float:
+        return float(np.sqrt(x @ x if weight is None else (weight * x) @ x))
+
+    f, level = fit.predictions, fit.level
+    apart = norm(f - u) * norm(v - u)
+    moving = norm(u - before) * max(norm(f - level), norm(u - level))
     if apart == 0.0 or moving == 0.0:
         return 1.0
     return float(np.clip(np.sqrt(apart / moving), 0.1, 10.0))

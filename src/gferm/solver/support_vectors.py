@@ -5,13 +5,14 @@ plain support vector machine, ½‖w‖² + c Σ hinge with c = 1/(2 alpha), is 
 coefficients β are slopes of the loss, g = −2 alpha β, so the duality gap costs one product.
 
 libsvm keeps its kernel in single precision. Where that is too coarse for ``tol`` (a small alpha),
-splitting goes on from libsvm's answer, on the same projected kernel.
+splitting goes on from libsvm's answer, on the same projected kernel. What is reported in the end is
+read off the original kernel, with which the model predicts: projecting may have cost digits.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,11 +25,13 @@ from gferm.contrasts import no_contrasts
 from gferm.fair_kernel import FairKernel, project_kernel
 from gferm.solver.assemble import kernel_system
 from gferm.solver.choice import SolverChoice, factorize_system
-from gferm.solver.dual import is_constant
+from gferm.solver.dual import ZERO, is_constant
 from gferm.solver.fair_ridge import FairRidge
-from gferm.solver.projection import Solution
+from gferm.solver.projection import Solution, require_met
 from gferm.solver.splitting import State, first_rho, solve_by_splitting
 from gferm.solver.task import Task
+
+Multiply = Callable[[Array], Array]
 
 FINEST = 1e-6  # tolerance below which single precision goes round in circles
 ITERATIONS_PER_ROW = 200  # far more than it takes, unless it does
@@ -41,16 +44,27 @@ class Machine:
     beta: Array
     level: float
     objective: float
-    duality_gap: float
+    dual: float
     n_iter: int
+
+    @property
+    def gap(self) -> float:
+        """How far the objective is from the dual value, on the projected kernel."""
+        return self.objective - self.dual
 
 
 def solve_by_libsvm(
-    matrix: Array, anchor: Array, targets: Sequence[Array], task: Task, weight: Array | None
+    matrix: Array,
+    anchor: Array,
+    multiply: Multiply,
+    targets: Sequence[Array],
+    task: Task,
+    weight: Array | None,
 ) -> list[Solution]:
     """Train one machine for each target; ``matrix`` is overwritten.
 
-    ``anchor`` are the means that were taken from the rows of a centred kernel matrix, else zeros.
+    ``anchor`` are the means that were taken from the rows of a centred kernel matrix, else zeros;
+    ``multiply`` gives the products of the original kernel matrix with the rows of an array.
     """
     columns = no_contrasts(len(matrix))
     if task.contrasts is not None and task.epsilon is not None:
@@ -59,9 +73,9 @@ def solve_by_libsvm(
     solutions = []
     for y in targets:
         machine = _train(matrix, y, task, weight)
-        if machine.duality_gap > task.tol * machine.objective:
+        if machine.gap > task.tol * machine.objective:
             machine = _go_on(matrix, y, task, weight, machine)
-        solutions.append(_solution(matrix, y, fair, anchor, task, machine))
+        solutions.append(_solution(fair, anchor, multiply, y, task, weight, machine))
     return solutions
 
 
@@ -83,50 +97,66 @@ def _train(matrix: Array, y: Array, task: Task, weight: Array | None) -> Machine
     risk = float(losses.sum() if weight is None else weight @ losses)
     objective = risk + task.alpha * norm2
     dual = task.alpha * (2.0 * float(y @ beta) - norm2)
-    return Machine(beta, level, objective, max(objective - dual, 0.0), int(svc.n_iter_[0]))
+    return Machine(beta, level, objective, dual, int(svc.n_iter_[0]))
 
 
 def _go_on(matrix: Array, y: Array, task: Task, weight: Array | None, machine: Machine) -> Machine:
     """Improve a machine in double precision, without constraint on the projected kernel."""
-    rho = first_rho(task.loss, y)
+    rho = first_rho(task.loss, y, weight)
     slopes = -2.0 * task.alpha * machine.beta
     v = matrix @ machine.beta + machine.level
     v += (slopes if weight is None else slopes / weight) / rho
     system = kernel_system(matrix.copy(), y, no_contrasts(y.size), weight=weight)
     choice = SolverChoice("splitting", "kernel", "cholesky")
-    factorized, _ = factorize_system(system, 2.0 * task.alpha / rho, choice, strict=False)
+    factorized, _ = factorize_system(
+        system, 2.0 * task.alpha / rho, choice, alpha=task.alpha, strict=False
+    )
     free = replace(task, contrasts=None, epsilon=None)
     better, _ = solve_by_splitting(FairRidge(factorized, None, None), free, y, start=State(v, rho))
-    if better.duality_gap >= machine.duality_gap:
+    if better.duality_gap >= machine.gap:
         return machine
     return Machine(
         better.coefficients,
         better.intercept,
         better.objective,
-        better.duality_gap,
+        better.objective - better.duality_gap,
         machine.n_iter + better.n_iter,
     )
 
 
 def _solution(
-    matrix: Array, y: Array, fair: FairKernel, anchor: Array, task: Task, machine: Machine
+    fair: FairKernel,
+    anchor: Array,
+    multiply: Multiply,
+    y: Array,
+    task: Task,
+    weight: Array | None,
+    machine: Machine,
 ) -> Solution:
     """Go back to the original kernel."""
-    beta, contrasts = machine.beta, task.contrasts
-    coefficients = fair.to_original(beta)
-    multipliers = 2.0 * task.alpha * fair.multipliers(beta)
-    violation, image = np.nan, matrix @ beta
+    coefficients, contrasts = fair.to_original(machine.beta), task.contrasts
+    intercept = machine.level - float(anchor @ coefficients)
+    image, plain = multiply(np.array([coefficients, machine.beta]))
+    losses = task.loss.value(y, image + intercept)
+    risk = float(losses.sum() if weight is None else weight @ losses)
+    objective = risk + task.alpha * max(float(coefficients @ image), 0.0)
+    multipliers = 2.0 * task.alpha * fair.multipliers(machine.beta)
+    violation = np.nan
     if contrasts is not None:
         violation = contrasts.violation_of(contrasts.columns.T @ image)
         if task.epsilon is None:
             multipliers = np.zeros(contrasts.n_contrasts)
+        else:
+            unfair = contrasts.violation_of(contrasts.columns.T @ plain)
+            require_met(violation, task.epsilon, unfair, contrasts, float(np.ptp(image)))
     return Solution(
         coefficients=coefficients,
-        intercept=machine.level - float(anchor @ coefficients),
+        intercept=intercept,
         multipliers=multipliers,
         violation=violation,
-        objective=machine.objective,
-        duality_gap=machine.duality_gap,
+        objective=objective,
+        duality_gap=max(objective - machine.dual, 0.0),
+        floor=ZERO * y.size,
         active=bool(multipliers.any()),
         constant=is_constant(image, y),
         n_iter=machine.n_iter,
