@@ -200,7 +200,8 @@ class FairModel(KernelMachine):
         with nullcontext() if choice.form == "linear" else one_blas_at_a_time():
             if choice.method == "libsvm":
                 matrix, means = self._svm_matrix(data)
-                multiply = partial(self._kernel_products, data.X, data.X)
+                X = self._rows_for_kernel(data.X)
+                multiply = partial(self._kernel_products, X, X)
                 return solve_by_libsvm(matrix, means, multiply, targets, task, data.weight), choice
             shift = first_shift(task, targets[0], data.weight)
             factorized, choice = self._factorize(data, targets[0], contrasts, choice, shift)

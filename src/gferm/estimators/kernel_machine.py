@@ -44,10 +44,13 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         if self.kernel in NONNEGATIVE_ONLY:
             check_non_negative(X, f"X: kernel={self.kernel!r} takes counts, use another one")
 
+    def _rows_for_kernel(self, X: Any) -> Any:
+        """Kernel values need rows of doubles; a matrix that is given is converted later."""
+        return X if self.kernel == "precomputed" else X.astype(np.float64, copy=False)
+
     def _training_matrix(self, X: Any) -> tuple[Array, bool]:
         """Evaluate the kernel, and say whether it is positive semi-definite on these rows."""
-        kernel = self._kernel()
-        X = X if self.kernel == "precomputed" else X.astype(np.float64, copy=False)
+        kernel, X = self._kernel(), self._rows_for_kernel(X)
         matrix = kernel.training_matrix(X)
         require_finite(matrix, kernel)
         known = kernel.is_semidefinite

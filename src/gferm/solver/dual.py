@@ -22,8 +22,8 @@ from gferm.solver.fair_ridge import FairRidge, Fit
 from gferm.solver.projection import Solution
 from gferm.solver.task import Task
 
-UNFAIR = 1e-8  # over epsilon, as a share of the spread of labels or predictions
-ZERO = 1e-10  # an objective below this share of the first one is zero
+UNFAIR = 2e-9  # over epsilon, as a share of the spread of labels or predictions
+ZERO = 1e-7  # an objective below this share of the first one is zero
 CONSTANT = 1e-10  # a spread of the predictions below this share of the labels' is rounding
 
 
@@ -73,7 +73,7 @@ def is_fair(core: FairRidge, fit: Fit, y: Array) -> bool:
     if core.contrasts is None or core.epsilon is None:
         return True
     excess = core.contrasts.violation_of(core.contrasts_of(fit)) - core.epsilon
-    return bool(excess <= UNFAIR * max(np.ptp(y), np.ptp(fit.predictions)))
+    return bool(excess <= UNFAIR * spread_of(y, fit.predictions))
 
 
 def solution_of(
@@ -95,6 +95,11 @@ def solution_of(
         constant=is_constant(fit.predictions, y),
         n_iter=n_iter,
     )
+
+
+def spread_of(y: Array, predictions: Array) -> float:
+    """Give the size of what rounding is judged by."""
+    return float(max(np.ptp(y), np.ptp(predictions)))
 
 
 def zero_objective(core: FairRidge, task: Task, y: Array, fit: Fit) -> float:

@@ -25,7 +25,7 @@ from gferm.contrasts import no_contrasts
 from gferm.fair_kernel import FairKernel, project_kernel
 from gferm.solver.assemble import kernel_system
 from gferm.solver.choice import SolverChoice, factorize_system
-from gferm.solver.dual import ZERO, is_constant
+from gferm.solver.dual import UNFAIR, ZERO, is_constant, spread_of
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.projection import Solution, require_met
 from gferm.solver.splitting import State, first_rho, solve_by_splitting
@@ -136,7 +136,7 @@ def _solution(
     """Go back to the original kernel."""
     coefficients, contrasts = fair.to_original(machine.beta), task.contrasts
     intercept = machine.level - float(anchor @ coefficients)
-    image, plain = multiply(np.array([coefficients, machine.beta]))
+    image = multiply(coefficients[None])[0]
     losses = task.loss.value(y, image + intercept)
     risk = float(losses.sum() if weight is None else weight @ losses)
     objective = risk + task.alpha * max(float(coefficients @ image), 0.0)
@@ -146,9 +146,8 @@ def _solution(
         violation = contrasts.violation_of(contrasts.columns.T @ image)
         if task.epsilon is None:
             multipliers = np.zeros(contrasts.n_contrasts)
-        else:
-            unfair = contrasts.violation_of(contrasts.columns.T @ plain)
-            require_met(violation, task.epsilon, unfair, contrasts, float(np.ptp(image)))
+        elif violation > UNFAIR * spread_of(y, image):
+            require_met(violation, task.epsilon, 0.0, contrasts)
     return Solution(
         coefficients=coefficients,
         intercept=intercept,
