@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -85,4 +86,9 @@ class PairNorm:
         return largest
 
     def _split(self, per_cell: Array) -> list[Array]:
-        return np.split(per_cell, np.cumsum(np.asarray(self.sizes) + 1)[:-1])
+        return [per_cell[cells] for cells in self._cells_of_blocks]
+
+    @cached_property
+    def _cells_of_blocks(self) -> tuple[slice, ...]:
+        ends = np.cumsum(np.asarray(self.sizes) + 1).tolist()
+        return tuple(slice(start, end) for start, end in pairwise([0, *ends]))

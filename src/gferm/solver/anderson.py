@@ -25,26 +25,30 @@ class Anderson:
 
     Parameters
     ----------
+    size : int
+        n, the length of v.
     weight : array of shape (n,) or None
         Weights of the norm.
     """
 
-    def __init__(self, weight: Array | None = None) -> None:
+    def __init__(self, size: int, weight: Array | None = None) -> None:
         self._weight = weight
+        self._moves = np.empty((MEMORY, size))  # ΔM …
+        self._jumps = np.empty((MEMORY, size))  # … and ΔV + ΔM, the oldest overwritten
+        self._products = np.zeros((MEMORY, MEMORY))
         self.forget()
 
     def forget(self) -> None:
         """Start anew: the map has changed."""
-        self._moves: list[Array] = []  # differences of moves …
-        self._jumps: list[Array] = []  # … and of points plus moves
-        self._products = np.zeros((0, 0))
+        self._count = 0
         self._last: tuple[Array, Array] | None = None
         self._plain: Array | None = None
         self._norm = np.inf
 
     def step(self, v: Array, move: Array) -> Array:
         """Give the next point."""
-        norm = float(np.sqrt(self._inner(move, move)))
+        weighted = move if self._weight is None else self._weight * move
+        norm = float(np.sqrt(weighted @ move))
         if self._plain is not None and norm > GROWTH * self._norm:
             plain = self._plain
             self.forget()
@@ -52,28 +56,21 @@ class Anderson:
         if self._last is not None:
             self._remember(v - self._last[0], move - self._last[1])
         self._last, self._norm = (v, move), norm
-        plain = v + move
-        if len(self._moves) < 2:
+        plain, held = v + move, min(self._count, MEMORY)
+        products = self._products[:held, :held]
+        ridge = RIDGE * float(np.trace(products))
+        if held < 2 or ridge == 0.0:
             return plain
         self._plain = plain
-        ridge = RIDGE * float(np.trace(self._products)) * np.eye(len(self._moves))
-        onto = np.array([self._inner(m, move) for m in self._moves])
-        gamma = np.linalg.lstsq(self._products + ridge, onto, rcond=None)[0]
-        accelerated = plain.copy()
-        for g, jump in zip(gamma, self._jumps, strict=True):
-            accelerated -= g * jump
-        return accelerated
+        gamma = np.linalg.solve(products + ridge * np.eye(held), self._moves[:held] @ weighted)
+        return plain - gamma @ self._jumps[:held]
 
     def _remember(self, jump: Array, move: Array) -> None:
-        self._moves.append(move)
-        self._jumps.append(jump + move)
-        row = np.array([self._inner(m, move) for m in self._moves])
-        grown = np.empty((len(row), len(row)))
-        grown[:-1, :-1] = self._products
-        grown[-1], grown[:, -1] = row, row
-        first = max(len(row) - MEMORY, 0)
-        self._products = grown[first:, first:]
-        self._moves, self._jumps = self._moves[first:], self._jumps[first:]
-
-    def _inner(self, a: Array, b: Array) -> float:
-        return float(a @ b if self._weight is None else (self._weight * a) @ b)
+        place = self._count % MEMORY
+        self._count += 1
+        held = min(self._count, MEMORY)
+        self._moves[place] = move
+        np.add(jump, move, out=self._jumps[place])
+        weighted = move if self._weight is None else self._weight * move
+        products = self._moves[:held] @ weighted
+        self._products[place, :held] = self._products[:held, place] = products

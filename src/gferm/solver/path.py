@@ -61,10 +61,13 @@ def trace_path(gram: Array, contrasts: Array, norm: PairNorm, *, stop: float = 0
 
     The last breakpoint has Ω = ``stop``, or the smallest Ω that exists if that is larger.
     """
+    path = _Walk(gram, contrasts, norm, stop).run()
+    if path is not None:
+        return path
+    # Ties (several events at one τ) can stall the walk; a tiny shift of c₀ breaks them.
     scale = float(np.abs(contrasts).max(initial=0.0))
     rng = np.random.default_rng(0)
-    for jitter in (0.0, 1e-13, 1e-11, 1e-9):
-        # Ties (several events at one τ) can stall the walk; a tiny shift of c₀ breaks them.
+    for jitter in (1e-13, 1e-11, 1e-9):
         shifted = contrasts + jitter * scale * rng.standard_normal(contrasts.size)
         path = _Walk(gram, shifted, norm, stop).run()
         if path is not None:

@@ -52,7 +52,7 @@ def solve_by_splitting(
     v, rho = (y, first_rho(loss, y, core.weight)) if start is None else (start.v, start.rho)
     if not core.shift(2.0 * alpha / rho):
         rho = 2.0 * alpha / core.alpha
-    anderson, best = Anderson(core.weight), None
+    anderson, best = Anderson(y.size, core.weight), None
     u, next_balance = v, FIRST_BALANCE
     for iteration in range(1, task.max_iter + 1):
         before, u = u, loss.prox(y, v, rho)
