@@ -161,10 +161,10 @@ class Frontier:
         """
         asked = self.epsilons if epsilons is None else np.atleast_1d(epsilons)
         x = self.reduction.coefficients(self._solve(asked))
-        coefficients = self.model._from_solver(self.data, self.choice, self.reduction.restore(x))
-        return self.model._predict_all(
-            X, coefficients, self.reduction.intercepts(x), self.data.X_all
+        coefficients, intercepts = self.model._from_solver(
+            self.data, self.choice, self.reduction.restore(x), self.reduction.intercepts(x)
         )
+        return self.model._predict_all(X, coefficients, intercepts, self.data.X_all)
 
     def _solve(self, epsilons: Array) -> Array:
         """Interpolate the multipliers."""

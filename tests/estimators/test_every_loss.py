@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from gferm import FairClassifier
+from gferm import FairClassifier, FairRegressor
 from gferm.losses import Huber, Quantile
 from gferm.solver import choose_solver
 from tests.estimators.models import LEARNERS, labels_for, learner, values
@@ -169,3 +169,20 @@ def test_a_loss_with_parameters_is_not_the_one_of_its_name(loss, problem):
     name = f"{type(loss).__name__.lower()} of numbers"
     own, default = fit(name, problem, loss=loss), fit(name, problem)
     assert np.abs(values(own, problem.X) - values(default, problem.X)).max() > 0.1
+
+
+@pytest.mark.parametrize("loss", ["squared", "hinge", "log_loss", "huber"])
+def test_wide_rows_far_from_zero_are_as_fair_as_those_near_it(loss):
+    # Products of such rows are 1e10 times their differences: the mean must go before.
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 150)) + 0.5 * s[:, None]
+    z = X[:, :5].sum(axis=1) + s + rng.normal(size=60)
+    make = FairRegressor if loss in ("squared", "huber") else FairClassifier
+    y = z if make is FairRegressor else z > np.median(z)
+    options = {"kernel": "linear", "y_bins": 1, "epsilon": 0.01}
+    near = make(loss, **options).fit(X, y, sensitive_features=s)
+    far = make(loss, **options).fit(X + 1e5, y, sensitive_features=s)
+    f = np.ravel((X + 1e5) @ np.ravel(far.coef_) + far.intercept_)
+    assert np.abs(far.contrasts_.gaps(f)).mean() <= 0.01 + 1e-8
+    np.testing.assert_allclose(np.ravel(far.coef_), np.ravel(near.coef_), atol=1e-4)

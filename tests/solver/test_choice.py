@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gferm import FairClassifier, FairRegressor
+from gferm.exceptions import UnreachableEpsilonError
 from gferm.losses import Huber
 from gferm.solver import SolverChoice, choose_solver
 from tests.problems import make_problem
@@ -85,6 +86,25 @@ def test_libsvm_refuses_what_it_cannot_do(arguments, message):
         choose_solver(
             kernel="rbf", n_samples=9, n_features=2, alpha=1.0, solver="libsvm", **arguments
         )
+
+
+def test_an_unknown_solver_is_named():
+    with pytest.raises(ValueError, match="solver='newton' is not one of"):
+        choose_solver(kernel="rbf", n_samples=9, n_features=2, alpha=1.0, solver="newton")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale"),
+    [({"kernel": "poly", "degree": 3}, 1e2), ({"kernel": "poly", "degree": 2}, 1e3)],
+)
+def test_libsvm_is_believed_only_as_far_as_the_kernel_that_predicts(kernel, scale):
+    # One column out of scale: projecting the kernel costs the digits that fairness lives on.
+    problem = make_problem(n=300, d=8, n_groups=2)
+    X = problem.X.copy()
+    X[:, 0] = scale * np.exp(np.random.default_rng(0).normal(size=300))
+    model = FairClassifier("hinge", **kernel)
+    with pytest.raises(UnreachableEpsilonError, match=r"badly conditioned\. Scale X"):
+        model.fit(X, problem.y > np.median(problem.y), sensitive_features=problem.s)
 
 
 def test_only_the_square_loss_does_without_regularisation():

@@ -112,6 +112,23 @@ def test_splitting_takes_over_where_rounding_stops_newton():
     assert model.duality_gap_ <= model.tol
 
 
+@pytest.mark.filterwarnings("ignore::gferm.exceptions.ConstantModelWarning")
+@pytest.mark.parametrize("alpha", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-4])
+@every_straight_loss
+def test_many_contrasts_and_few_features_stay_fair_to_the_last_digit(loss, epsilon, alpha):
+    # The contrasts leave next to no freedom, where multipliers are hard to find in doubles.
+    X, y, _ = problem_for(loss, n=300, d=8)
+    s = np.random.default_rng(1).integers(0, 6, 300)
+    model = model_for(loss, epsilon=epsilon, alpha=alpha).fit(X, y, sensitive_features=s)
+    f = np.ravel(X @ np.ravel(model.coef_))
+    assert np.abs(model.contrasts_.gaps(f)).mean() <= epsilon + 1e-7
+    assert model.duality_gap_ <= model.tol
+    reference = model_for(loss, epsilon=epsilon, alpha=alpha, solver="cholesky")
+    reference.fit(X, y, sensitive_features=s)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=2e-6)
+
+
 def test_rows_that_are_all_alike_have_the_constant_model():
     _, y, s = problem_for("hinge", n=100)
     model = FairClassifier(kernel="linear").fit(np.ones((100, 2)), y, sensitive_features=s)

@@ -159,6 +159,9 @@ class FairModel(KernelMachine):
         )
         data = replace(data, y=self._check_labels(data.y))
         self._require_suitable(data.X)
+        wide = self.kernel == "linear" and data.X.shape[1] > data.X.shape[0]
+        if wide and self.fit_intercept and isinstance(data.X, np.ndarray):
+            data = data.centred()
         if plain:
             return data, None, None
         columns = read_sensitive(sensitive_features, data, like=(X, y))
@@ -254,15 +257,19 @@ class FairModel(KernelMachine):
         solutions: Sequence[Solution],
     ) -> None:
         """Set every fitted attribute; nothing before this does."""
-        rows = np.array([solution.coefficients for solution in solutions])
-        coefficients = self._from_solver(data, choice, rows)
+        coefficients, intercepts = self._from_solver(
+            data,
+            choice,
+            np.array([solution.coefficients for solution in solutions]),
+            np.array([solution.intercept for solution in solutions]),
+        )
         for name in ("coef_", "dual_coef_", "X_fit_"):  # of an earlier fit with another kernel
             self.__dict__.pop(name, None)
         if self.kernel == "linear":
             self.coef_ = self._shape(coefficients)
         else:
             self.dual_coef_, self.X_fit_ = self._shape(coefficients), data.X_all
-        self.intercept_ = self._shape(np.array([solution.intercept for solution in solutions]))
+        self.intercept_ = self._shape(intercepts)
         self.multipliers_ = self._shape(np.array([s.multipliers for s in solutions]))
         self.cells_ = cells
         self.contrasts_ = contrasts
@@ -273,13 +280,16 @@ class FairModel(KernelMachine):
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         self.solver_ = choice
 
-    def _from_solver(self, data: TrainingData, choice: SolverChoice, coefficients: Array) -> Array:
+    def _from_solver(
+        self, data: TrainingData, choice: SolverChoice, unknowns: Array, intercepts: Array
+    ) -> tuple[Array, Array]:
         """Turn the solver's unknowns (one row a model) into weights or dual coefficients."""
         if choice.form == "linear":
-            return coefficients
+            return unknowns, intercepts
         if self.kernel == "linear":
-            return np.asarray(coefficients @ data.X)
-        return data.expand(coefficients)
+            weights = np.asarray(unknowns @ data.X)
+            return weights, intercepts - (weights * data.center).sum(axis=1)
+        return data.expand(unknowns), intercepts
 
     def _predict_models(self, X: Any) -> Array:
         """Give the value of each model at each row, shape (n_models, n_samples)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -29,6 +29,8 @@ class TrainingData:
     weight : array or None
     kept : array of bool of shape (n_samples,), or None
         Which of the user's rows these are; None for all of them.
+    center : array of shape (n_features,) or float
+        What was taken from every row of X.
     """
 
     X: Any
@@ -36,6 +38,13 @@ class TrainingData:
     y: npt.NDArray[Any]
     weight: Array | None
     kept: npt.NDArray[np.bool_] | None
+    center: Array | float = 0.0
+
+    def centred(self) -> TrainingData:
+        """Take the mean from the rows that count, whose products it would swamp."""
+        X = np.asarray(self.X, dtype=np.float64)
+        center = np.average(X, axis=0, weights=self.weight)
+        return replace(self, X=X - center, center=center)
 
     def expand(self, coefficients: Array) -> Array:
         """Give rows of weight zero the coefficient zero."""
