@@ -125,4 +125,5 @@ def balance(g: Array, low: Array, high: Array, weight: Array) -> Array:
         reach *= 4.0
         if reach > 1e12:  # all slopes of the loss have one sign, and its risk has no minimum
             return np.full_like(g, np.nan)
-    return np.clip(g + brentq(total, -reach, reach, xtol=1e-15), low, high)
+    shift = float(brentq(total, -reach, reach, xtol=1e-15))
+    return np.clip(g + shift, low, high)
