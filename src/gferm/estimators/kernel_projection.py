@@ -63,6 +63,9 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
 
     Notes
     -----
+    Scale X first: where kernel values differ by many orders of magnitude, as with a polynomial of
+    unscaled columns, projecting costs the digits that fairness lives on.
+
     Use `fit_transform`, or a Pipeline, for the training matrix: it evaluates the kernel once, and
     the matrix is exactly symmetric.
 

@@ -129,12 +129,10 @@ def read_training_data(
 ) -> TrainingData:
     """Validate X, y and sample_weight, and drop rows of weight zero."""
     X, y = validate_rows(estimator, X, y, **checks)
-    if sample_weight is None:
+    weight = read_weight(sample_weight, X)
+    if weight is None:
         return TrainingData(X, X, y, None, None)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = weight > 0
-    if not kept.any():
-        raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
     if kept.all():
         return TrainingData(X, X, y, weight, None)
     counted = X[kept][:, kept] if estimator.kernel == "precomputed" else X[kept]
@@ -150,6 +148,18 @@ def read_label(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         numbers = np.asarray(y.tolist())  # bool, int or float, as the objects are
         return numbers if numbers.dtype.kind in "biuf" else y.astype(np.float64)
     return np.asarray([str(value) for value in y])
+
+
+def read_weight(sample_weight: Any, X: Any) -> Array | None:
+    """Check sample_weight against the rows."""
+    if sample_weight is None:
+        return None
+    weight: Array = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
+    return weight
 
 
 def read_sensitive(

@@ -15,13 +15,11 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
-from gferm.arrays import Array
 from gferm.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
 from gferm.cells import Cells
 from gferm.contrasts import Contrasts
-from gferm.estimators.training import compare_cells, read_label, validate_rows
+from gferm.estimators.training import compare_cells, read_label, read_weight, validate_rows
 from gferm.exceptions import ConstantModelWarning
 from gferm.sensitive import read_sensitive_features
 
@@ -87,7 +85,7 @@ class FairTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         label = read_label(label)
         self._require_sensitive(sensitive_features)
         attributes = read_sensitive_features(sensitive_features, label.size, like=(X, y))
-        weight = _read_weight(sample_weight, rows)
+        weight = read_weight(sample_weight, rows)
         # A row of weight zero is no row …
         kept = np.ones(label.size, dtype=bool) if weight is None else weight > 0.0
         cells, contrasts = compare_cells(
@@ -122,14 +120,3 @@ def label_bins(y_bins: BinsLike, y: npt.NDArray[Any]) -> BinsLike:
         return y_bins
     many = y.dtype.kind in "iuf" and np.unique(y).size > MAX_AUTO_CATEGORIES
     return AUTO_LABEL_BINS if many else y_bins
-
-
-def _read_weight(sample_weight: Any, X: Any) -> Array | None:
-    if sample_weight is None:
-        return None
-    weight: Array = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    if not weight.any():
-        raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
-    return weight

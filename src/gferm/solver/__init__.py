@@ -11,7 +11,7 @@ fair_ridge.py       the projection for one target after another
 splitting.py        any loss: fair_ridge and prox take turns (anderson.py makes it fast)
 newton.py           piecewise linear losses in the features
 support_vectors.py  the hinge at ε = 0: libsvm on the projected kernel
-dual.py             their certificate
+start.py, dual.py   where they begin, and the certificate they end with
 
 task.py             what is to be learned
 learn.py            several targets on one factorisation

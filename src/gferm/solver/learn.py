@@ -15,7 +15,8 @@ from gferm.losses import LOSSES
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.newton import solve_by_newton
 from gferm.solver.projection import Solution, project, require_met
-from gferm.solver.splitting import first_rho, solve_by_splitting
+from gferm.solver.splitting import solve_by_splitting
+from gferm.solver.start import first_rho
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
 

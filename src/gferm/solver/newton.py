@@ -25,7 +25,7 @@ from gferm.solver.dual import Certificate, certify_fit, solution_of, zero_object
 from gferm.solver.fair_ridge import FairRidge, Fit, project_contrasts
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.projection import Solution
-from gferm.solver.splitting import first_rho, require_reachable
+from gferm.solver.start import first_rho, require_reachable
 from gferm.solver.system import without_noise
 from gferm.solver.task import Task
 

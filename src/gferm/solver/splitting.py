@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.losses import Loss
 from gferm.solver.anderson import Anderson
 from gferm.solver.dual import certify_fit, solution_of, zero_objective
 from gferm.solver.fair_ridge import FairRidge, Fit
-from gferm.solver.projection import Solution, require_met
+from gferm.solver.projection import Solution
+from gferm.solver.start import first_rho, require_reachable
 from gferm.solver.task import Task
 
 RELAXATION = 1.6
@@ -82,18 +82,6 @@ def solve_by_splitting(
     return solution_of(core, best, y, floor, iteration), State(v, rho)
 
 
-def first_rho(loss: Loss, y: Array, weight: Array | None) -> float:
-    """Give the slope of the loss at a constant prediction, beside the spread of the labels."""
-    level = np.full(y.shape, np.average(y, weights=weight))
-    spread = float(np.sqrt(np.average((y - level) ** 2, weights=weight)))
-    if spread == 0.0:
-        return 1.0
-    step = 1e-3 * spread
-    rise = loss.value(y, level + step) - loss.value(y, level - step)
-    slope = float(np.sqrt(np.average(rise**2, weights=weight))) / (2.0 * step)
-    return slope / spread if slope > 0.0 else 1.0
-
-
 def _imbalance(fit: Fit, u: Array, before: Array, v: Array, weight: Array | None) -> float:
     """Say by which factor ρ should grow: f and u far apart ask for more, a moving u for less.
 
@@ -109,13 +97,3 @@ def _imbalance(fit: Fit, u: Array, before: Array, v: Array, weight: Array | None
     if apart == 0.0 or moving == 0.0:
         return 1.0
     return float(np.clip(np.sqrt(apart / moving), 0.1, 10.0))
-
-
-def require_reachable(core: FairRidge, fit: Fit) -> None:
-    """Refuse an epsilon that no model meets, before iterating in vain."""
-    contrasts, epsilon = core.contrasts, core.epsilon
-    if contrasts is not None and epsilon is not None:
-        reached = contrasts.violation_of(core.contrasts_of(fit))
-        require_met(
-            reached, epsilon, contrasts.violation_of(core.plain_contrasts_of(fit)), contrasts
-        )

@@ -28,7 +28,8 @@ from gferm.solver.choice import SolverChoice, factorize_system
 from gferm.solver.dual import UNFAIR, ZERO, is_constant, spread_of
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.projection import Solution, require_met
-from gferm.solver.splitting import State, first_rho, solve_by_splitting
+from gferm.solver.splitting import State, solve_by_splitting
+from gferm.solver.start import first_rho
 from gferm.solver.task import Task
 
 Multiply = Callable[[Array], Array]
