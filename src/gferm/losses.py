@@ -73,7 +73,7 @@ class Loss(ABC):
 
     def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
         """Say where a slope g lies between those of two pieces: only a kink has it."""
-        raise NotImplementedError(f"{self!r} is not piecewise linear")
+        raise TypeError(f"{self!r} is not piecewise linear")
 
 
 class _ScalarLoss(Loss):
@@ -90,7 +90,7 @@ class _ScalarLoss(Loss):
 
     def _at_kink(self, slope: Array) -> npt.NDArray[np.bool_]:
         if not self._pieces:
-            raise NotImplementedError(f"{self!r} is not piecewise linear")
+            raise TypeError(f"{self!r} is not piecewise linear")
         nearest = np.min([np.abs(slope - piece) for piece in self._pieces], axis=0)
         return np.asarray(nearest > ON_A_PIECE)
 

@@ -11,6 +11,7 @@ in the shape of what they learn (`_shape`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -52,7 +53,7 @@ from gferm.solver.task import Task
 from gferm.threads import one_blas_at_a_time
 
 
-class FairModel(KernelMachine):
+class FairModel(KernelMachine, ABC):
     """Base of FairRegressor and FairClassifier; see there for the parameters."""
 
     _losses: ClassVar[tuple[str, ...]]
@@ -116,21 +117,21 @@ class FairModel(KernelMachine):
         self.tol = tol
         self.max_iter = max_iter
 
+    @abstractmethod
     def _check_labels(self, y: Any) -> Any:
         """Refuse labels of the wrong kind; give them as the cells take them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _targets(self, y: Any) -> list[Array]:
         """Give what is learned: one array of numbers or signs for each model."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _label_bins(self, y: Any) -> Any:
         """Give the bins of the label."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _shape(self, values: Any) -> Any:
         """Turn one value for each model into a fitted attribute."""
-        raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Self:
         with unchanged_on_error(self):
