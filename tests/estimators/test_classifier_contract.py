@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.utils import check_array
@@ -57,8 +59,10 @@ REGRESSORS = [
 @pytest.mark.filterwarnings("ignore::gferm.exceptions.ConstantModelWarning")
 @parametrize_with_checks([*CLASSIFIERS, *REGRESSORS])
 def test_estimator_passes_the_checks_of_scikit_learn(estimator, check, monkeypatch):
-    if "sample_weight_equivalence" in str(check) and estimator.loss != "squared":
-        pytest.skip("seven digits of fits that agree within tol; test_every_loss.py has this check")
+    if "sample_weight_equivalence" in str(check):
+        # It compares seven digits of the predictions, which takes a gap at the edge of rounding.
+        estimator.set_params(tol=1e-14)
+        warnings.simplefilter("ignore", ConvergenceWarning)
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or the array API check is skipped
     check(estimator)
 
