@@ -31,7 +31,7 @@ from scipy.special import expit, xlogy
 from gferm.arrays import Array
 
 ON_A_PIECE = 1e-9  # distance of slopes that is rounding
-NEWTON_STEPS = 50  # far more than the six that the logistic prox takes
+NEWTON_STEPS = 50  # the logistic prox takes two to eleven, for ρ from 1e4 to 1e-4
 
 
 def _require(holds: bool, name: str, value: float, what: str) -> None:

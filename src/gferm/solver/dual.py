@@ -19,10 +19,9 @@ from scipy.optimize import brentq
 
 from gferm.arrays import Array
 from gferm.solver.fair_ridge import FairRidge, Fit
-from gferm.solver.projection import Solution
+from gferm.solver.projection import Solution, is_met
 from gferm.solver.task import Task
 
-UNFAIR = 2e-9  # over epsilon, as a share of the spread of labels or predictions
 ZERO = 1e-7  # an objective below this share of the first one is zero
 CONSTANT = 1e-10  # a spread of the predictions below this share of the labels' is rounding
 
@@ -52,7 +51,7 @@ def certify_fit(
     loss, alpha = task.loss, task.alpha
     weight = np.ones_like(y) if core.weight is None else core.weight
     fit, multipliers = core.recomputed(fit), rho * fit.multipliers
-    objective = float(weight @ loss.value(y, fit.predictions)) + alpha * fit.norm2
+    objective = task.objective(y, fit.predictions, core.weight, fit.norm2)
     low, high = loss.slopes(y)
     g = np.clip(slopes, low, high)
     if core.fit_intercept:
@@ -72,8 +71,8 @@ def is_fair(core: FairRidge, fit: Fit, y: Array) -> bool:
     """Say whether a fit keeps the constraint, but for rounding beside labels and predictions."""
     if core.contrasts is None or core.epsilon is None:
         return True
-    excess = core.contrasts.violation_of(core.contrasts_of(fit)) - core.epsilon
-    return bool(excess <= UNFAIR * spread_of(y, fit.predictions))
+    violation = core.contrasts.violation_of(core.contrasts_of(fit))
+    return is_met(violation, core.epsilon, 0.0, spread_of(y, fit.predictions))
 
 
 def solution_of(
@@ -104,9 +103,8 @@ def spread_of(y: Array, predictions: Array) -> float:
 
 def zero_objective(core: FairRidge, task: Task, y: Array, fit: Fit) -> float:
     """Give what counts as an objective of zero, from the first fit: a perfect one has no gap."""
-    loss = task.loss.value(y, fit.predictions)
-    risk = float(loss.sum() if core.weight is None else core.weight @ loss)
-    return ZERO * (risk + task.alpha * fit.norm2) + np.finfo(float).tiny
+    first = task.objective(y, fit.predictions, core.weight, fit.norm2)
+    return ZERO * first + np.finfo(float).tiny
 
 
 def is_constant(predictions: Array, y: Array) -> bool:

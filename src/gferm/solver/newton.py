@@ -49,8 +49,8 @@ class Step:
     promise: float
 
 
-class _Round:
-    """The augmented Lagrangian of one round, and where its minimisation stands."""
+class _Lagrangian:
+    """The augmented Lagrangian, round after round, and where its minimisation stands."""
 
     def __init__(self, core: FairRidge, task: Task, y: Array, fit: Fit) -> None:
         assert isinstance(core.system.geometry, LinearGeometry)
@@ -112,7 +112,7 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
     fit = core.fit(y)
     require_reachable(core, fit)
     floor = zero_objective(core, task, y, fit)
-    state, best = _Round(core, task, y, fit), None
+    state, best = _Lagrangian(core, task, y, fit), None
     iteration = rounds_in_vain = 0
     while iteration < task.max_iter:
         before, whole = np.empty(0, dtype=np.intp), False
@@ -147,7 +147,7 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
     return solution_of(core, best, y, floor, iteration)
 
 
-def _newton_step(state: _Round, slopes: Array, kinks: npt.NDArray[np.intp]) -> Step:
+def _newton_step(state: _Lagrangian, slopes: Array, kinks: npt.NDArray[np.intp]) -> Step:
     """Minimise the quadratic that touches the augmented Lagrangian, within the constraint.
 
     The intercept is eliminated: the rows at a kink are taken from their own mean.

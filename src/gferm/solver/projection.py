@@ -27,7 +27,7 @@ from gferm.solver.system import Reduction
 
 REFINEMENTS = 3
 ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the plain model's gap …
-ROUNDED_SPREAD = 1e-9  # … or of the spread of the predictions
+ROUNDED_SPREAD = 2e-9  # … or of the spread of labels and predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | 
 def is_met(violation: float, epsilon: float, plain_violation: float, spread: float = 0.0) -> bool:
     """Say whether the constraint holds, but for rounding.
 
-    That is a share of the gap of the plain model, or of the spread of the predictions.
+    That is a share of the gap of the plain model, or of the spread of labels and predictions.
     """
     excess = ACCEPTED_EXCESS * max(plain_violation, epsilon)
     return violation <= epsilon + max(excess, ROUNDED_SPREAD * spread)

@@ -27,6 +27,5 @@ def require_reachable(core: FairRidge, fit: Fit) -> None:
     contrasts, epsilon = core.contrasts, core.epsilon
     if contrasts is not None and epsilon is not None:
         reached = contrasts.violation_of(core.contrasts_of(fit))
-        require_met(
-            reached, epsilon, contrasts.violation_of(core.plain_contrasts_of(fit)), contrasts
-        )
+        plain = contrasts.violation_of(core.plain_contrasts_of(fit))
+        require_met(reached, epsilon, plain, contrasts, float(np.ptp(fit.predictions)))

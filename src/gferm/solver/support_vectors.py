@@ -25,7 +25,7 @@ from gferm.contrasts import no_contrasts
 from gferm.fair_kernel import FairKernel, project_kernel
 from gferm.solver.assemble import kernel_system
 from gferm.solver.choice import SolverChoice, factorize_system
-from gferm.solver.dual import UNFAIR, ZERO, is_constant, spread_of
+from gferm.solver.dual import ZERO, is_constant, spread_of
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.projection import Solution, require_met
 from gferm.solver.splitting import State, solve_by_splitting
@@ -94,9 +94,7 @@ def _train(matrix: Array, y: Array, task: Task, weight: Array | None) -> Machine
     beta[svc.support_] = svc.dual_coef_[0]
     image = matrix[:, svc.support_] @ svc.dual_coef_[0]
     norm2 = max(float(beta @ image), 0.0)
-    losses = task.loss.value(y, image + level)
-    risk = float(losses.sum() if weight is None else weight @ losses)
-    objective = risk + task.alpha * norm2
+    objective = task.objective(y, image + level, weight, norm2)
     dual = task.alpha * (2.0 * float(y @ beta) - norm2)
     return Machine(beta, level, objective, dual, int(svc.n_iter_[0]))
 
@@ -138,17 +136,16 @@ def _solution(
     coefficients, contrasts = fair.to_original(machine.beta), task.contrasts
     intercept = machine.level - float(anchor @ coefficients)
     image = multiply(coefficients[None])[0]
-    losses = task.loss.value(y, image + intercept)
-    risk = float(losses.sum() if weight is None else weight @ losses)
-    objective = risk + task.alpha * max(float(coefficients @ image), 0.0)
+    norm2 = max(float(coefficients @ image), 0.0)
     multipliers = 2.0 * task.alpha * fair.multipliers(machine.beta)
     violation = np.nan
     if contrasts is not None:
         violation = contrasts.violation_of(contrasts.columns.T @ image)
         if task.epsilon is None:
             multipliers = np.zeros(contrasts.n_contrasts)
-        elif violation > UNFAIR * spread_of(y, image):
-            require_met(violation, task.epsilon, 0.0, contrasts)
+        else:
+            require_met(violation, task.epsilon, 0.0, contrasts, spread_of(y, image))
+    objective = task.objective(y, image + intercept, weight, norm2)
     return Solution(
         coefficients=coefficients,
         intercept=intercept,
@@ -156,7 +153,7 @@ def _solution(
         violation=violation,
         objective=objective,
         duality_gap=max(objective - machine.dual, 0.0),
-        floor=ZERO * y.size,
+        floor=ZERO * task.objective(y, np.zeros_like(y), weight, 0.0),
         active=bool(multipliers.any()),
         constant=is_constant(image, y),
         n_iter=machine.n_iter,

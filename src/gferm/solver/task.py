@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gferm.arrays import Array
 from gferm.contrasts import Contrasts
 from gferm.losses import Loss
 
@@ -31,3 +32,9 @@ class Task:
     epsilon: float | None
     tol: float
     max_iter: int
+
+    def objective(self, y: Array, predictions: Array, weight: Array | None, norm2: float) -> float:
+        """Give Σ w ℓ(y, f) + alpha ‖w‖²."""
+        losses = self.loss.value(y, predictions)
+        risk = float(losses.sum() if weight is None else weight @ losses)
+        return risk + self.alpha * norm2
