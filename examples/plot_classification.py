@@ -69,4 +69,8 @@ right.set(
     xlabel="difference in equalized odds", ylabel="accuracy", title="from epsilon = 0 to plain"
 )
 right.legend(frameon=False)
+for ax in (left, right):
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", alpha=0.3)
+    ax.set_axisbelow(True)
 plt.show()
