@@ -173,7 +173,7 @@ class CategoryBins(Bins):
         codes = np.full(x.shape, -1, dtype=np.intp)
         if x.dtype.kind in "OUST":  # hashing visits each value once, comparing visits it Q times
             place = {level: q for q, level in enumerate(self.levels)}
-            codes[:] = [place.get(value, -1) for value in x.tolist()]
+            codes.ravel()[:] = [place.get(value, -1) for value in x.ravel().tolist()]
         else:
             for q, level in enumerate(self.levels):
                 codes[x == level] = q

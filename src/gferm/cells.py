@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from gferm.arrays import Array, Codes
 from gferm.bins import Bins, BinsLike, as_bins
@@ -57,13 +58,19 @@ class Partition:
     weights: Array
 
     def means(self, values: npt.ArrayLike, weight: Array | None = None) -> Array:
-        """Average ``values`` over every cell, NaN where a cell is empty; shape (K, Q)."""
-        inside = self.cell_of >= 0
-        x = np.asarray(values, dtype=float)[inside]
-        x = x if weight is None else x * weight[inside]
-        sums = np.bincount(self.cell_of[inside], weights=x, minlength=self.weights.size)
+        """Average ``values`` over every cell, NaN where a cell is empty.
+
+        One value for each row, or a stack of them, (..., n_samples), gives (..., K, Q).
+        """
+        inside = np.flatnonzero(self.cell_of >= 0)
+        x = np.asarray(values, dtype=float)
+        share = np.ones(inside.size) if weight is None else weight[inside]
+        member = sparse.csr_array(
+            (share, (inside, self.cell_of[inside])), shape=(x.shape[-1], self.weights.size)
+        )
+        sums = (x.reshape(-1, x.shape[-1]) @ member).reshape(*x.shape[:-1], *self.weights.shape)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means: Array = sums.reshape(self.weights.shape) / self.weights
+            means: Array = sums / self.weights
         return means
 
 
@@ -110,6 +117,36 @@ class Cells:
     def counts(self) -> dict[str, npt.NDArray[np.intp]]:
         """Rows in each cell, one (K, Q) table per partition."""
         return {partition.name: partition.counts for partition in self.partitions}
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Cells:
+        """Give the cells of some of the rows, in the same bins."""
+        weight = None if self.weight is None else self.weight[rows]
+        labels, n_labels = self.label_codes[rows], self.label_bins.n_bins
+        return Cells(
+            label_bins=self.label_bins,
+            label_codes=labels,
+            partitions=tuple(
+                _partition(part.name, part.groups, part.codes[rows], labels, n_labels, weight)
+                for part in self.partitions
+            ),
+            scores=tuple(Score(score.name, score.values[rows]) for score in self.scores),
+            weight=weight,
+        )
+
+    def pooled(self) -> Cells:
+        """Give the cells of whole groups, whatever the labels."""
+        everybody = Bins.categories(["all"])
+        labels = np.zeros(self.n_samples, dtype=np.intp)
+        return Cells(
+            label_bins=everybody,
+            label_codes=labels,
+            partitions=tuple(
+                _partition(part.name, part.groups, part.codes, labels, 1, self.weight)
+                for part in self.partitions
+            ),
+            scores=self.scores,
+            weight=self.weight,
+        )
 
     def small(self, size: int) -> list[tuple[str, str, str, int]]:
         """List the cells with fewer than ``size`` rows as (partition, label bin, group, rows)."""

@@ -18,7 +18,7 @@ from scipy import linalg, sparse
 
 from gferm.arrays import Array
 from gferm.blocks import dense, row_blocks
-from gferm.threads import for_each_block
+from gferm.threads import for_each
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 
@@ -58,7 +58,7 @@ def project_features(X: Any, directions: Array) -> Array:
         block[:, nothing_left] = 0.0  # a scaler that follows must not blow up rounding
         out[rows] = block
 
-    for_each_block(project, row_blocks(*X.shape))
+    for_each(project, row_blocks(*X.shape))
     return out
 
 

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
-from gferm.threads import for_each_block
+from gferm.threads import for_each
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 NONNEGATIVE_ONLY = frozenset({"chi2", "additive_chi2"})
@@ -74,7 +74,7 @@ class Kernel:
         def evaluate(rows: slice) -> None:
             out[rows] = self(X[rows], Y)
 
-        for_each_block(evaluate, row_blocks(len(out), out.shape[1], KERNEL_BLOCK))
+        for_each(evaluate, row_blocks(len(out), out.shape[1], KERNEL_BLOCK))
 
     def training_matrix(self, X: Any) -> Array:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""

@@ -70,10 +70,16 @@ class PairNorm:
 
     def value(self, contrasts: Array) -> float:
         """Give Ω(c)."""
-        total = 0.0
-        for cells in self._split(self.cells_from_contrasts @ contrasts):
-            rank = np.arange(cells.size - 1, -cells.size, -2)
-            total += float(rank @ np.sort(cells)[::-1])
+        return float(self.values(contrasts))
+
+    def values(self, contrasts: Array) -> Array:
+        """Give Ω of every row of a stack of contrasts, shape (..., m)."""
+        cells = contrasts @ self.cells_from_contrasts.T
+        total = np.zeros(cells.shape[:-1])
+        for block in self._cells_of_blocks:
+            size = block.stop - block.start
+            rank = np.arange(1 - size, size, 2)
+            total += np.sort(cells[..., block], axis=-1) @ rank
         return total
 
     def dual(self, multipliers: Array) -> float:

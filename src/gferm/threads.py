@@ -5,7 +5,7 @@ they sleep: a factorisation in SciPy right after a product in NumPy gets half th
 large SciPy factorisation is the main work,
 
     `one_blas_at_a_time`   keeps NumPy's BLAS on one thread; SciPy's stays as it is;
-    `for_each_block`       runs NumPy's large work (kernels, exp, copies) in threads of our own,
+    `for_each`             runs NumPy's large work (kernels, exp, copies) in threads of our own,
                            which leave nothing spinning behind.
 
 Both respect the limits that the user, joblib or threadpoolctl have set.
@@ -19,10 +19,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from joblib import cpu_count
 from sklearn import config_context
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 
 @cache
@@ -66,19 +69,22 @@ def one_blas_at_a_time() -> AbstractContextManager[None]:
     return nullcontext() if shared else _one_thread_for_numpy
 
 
-def for_each_block(work: Callable[[slice], None], blocks: Sequence[slice]) -> None:
-    """Run ``work`` on every block, on as many threads as BLAS may use now."""
-    allowed = max((library["num_threads"] for library in _blas().info()), default=1)
-    n_threads = min(allowed, cpu_count(), len(blocks))
+def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = False) -> None:
+    """Run ``work`` on every item, on as many threads as BLAS may use now.
 
-    def quietly(block: slice) -> None:
+    ``alone``: one item at a time, with BLAS on all cores.
+    """
+    allowed = max((library["num_threads"] for library in _blas().info()), default=1)
+    n_threads = 1 if alone else min(allowed, cpu_count(), len(items))
+
+    def quietly(item: T) -> None:
         with config_context(assume_finite=True):  # configuration is per thread; X was checked
-            work(block)
+            work(item)
 
     if n_threads <= 1:
-        for block in blocks:
-            quietly(block)
+        for item in items:
+            quietly(item)
         return
     with _one_thread_for_numpy, ThreadPoolExecutor(n_threads) as threads:
-        for _ in threads.map(quietly, blocks):
+        for _ in threads.map(quietly, items):
             pass

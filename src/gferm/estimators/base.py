@@ -20,6 +20,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
@@ -128,6 +129,10 @@ class FairModel(KernelMachine, ABC):
     @abstractmethod
     def _label_bins(self, y: Any) -> Any:
         """Give the bins of the label."""
+
+    @abstractmethod
+    def _answers(self, values: Array) -> npt.NDArray[Any]:
+        """Turn the values of the models, (..., n_models, n_samples), into what `predict` gives."""
 
     @abstractmethod
     def _shape(self, values: Any) -> Any:

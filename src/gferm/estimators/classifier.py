@@ -234,9 +234,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         -------
         array of shape (n_samples,)
         """
-        decisions = self.decision_function(X)
-        best = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        check_is_fitted(self)
+        return self._answers(self._predict_models(X))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -316,6 +315,11 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         if unknown:
             raise ValueError(f"y_bins names {unknown}, but the classes of y are {classes}.")
         return Bins.categories(named)
+
+    def _answers(self, values: Array) -> npt.NDArray[Any]:
+        one = values.shape[-2] == 1
+        best = (values[..., 0, :] > 0).astype(int) if one else values.argmax(axis=-2)
+        return np.asarray(self.classes_[best])
 
     def _shape(self, values: Array) -> Any:
         """One row a model, also when there is one, as scikit-learn has it."""

@@ -190,7 +190,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        return np.asarray(self._predict_models(X)[0])
+        return self._answers(self._predict_models(X))
 
     def to_sklearn(self) -> Any:
         """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.
@@ -212,6 +212,9 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
 
     def _label_bins(self, y: Array) -> Any:
         return self.y_bins
+
+    def _answers(self, values: Array) -> Array:
+        return values[..., 0, :]
 
     def _shape(self, values: Array) -> Any:
         """One model: without the axis of the models."""

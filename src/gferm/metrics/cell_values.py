@@ -29,7 +29,8 @@ class CellValues:
     ----------
     cells : Cells
     tables : tuple of arrays of shape (K, Q)
-        One for each partition; NaN where a cell is empty.
+        One for each partition; NaN where a cell is empty. Of several predictors at once, a stack
+        of tables, (..., K, Q).
     """
 
     cells: Cells
@@ -67,29 +68,29 @@ class CellValues:
         """Give |difference| of every populated unordered pair, and its harmonic count."""
         gaps, weights = [], []
         for partition, table in zip(self.cells.partitions, self.tables, strict=True):
-            p, q = np.triu_indices(table.shape[1], k=1)
+            p, q = np.triu_indices(table.shape[-1], k=1)
             smaller = np.minimum(partition.counts[:, p], partition.counts[:, q])
             populated = smaller >= max(min_cell_size, 1)
             mass = partition.weights
             with np.errstate(invalid="ignore", divide="ignore"):
                 harmonic = 2.0 / (1.0 / mass[:, p] + 1.0 / mass[:, q])
-            gaps.append(np.abs(table[:, p] - table[:, q])[populated])
+            gaps.append(np.abs(table[..., p] - table[..., q])[..., populated])
             weights.append(harmonic[populated])
-        return np.concatenate(gaps), np.concatenate(weights)
+        return np.concatenate(gaps, axis=-1), np.concatenate(weights)
 
     @property
     def n_ordered_pairs(self) -> int:
         """K Q², summed over partitions."""
-        return sum(table.shape[0] * table.shape[1] ** 2 for table in self.tables)
+        return sum(table.shape[-2] * table.shape[-1] ** 2 for table in self.tables)
 
 
-Average = Callable[[Array, Array, int], float]
+Average = Callable[[Array, Array, int], Array]
 
 AVERAGES: dict[str, Average] = {
-    "pairs": lambda gaps, weights, n_ordered: float(gaps.mean()),
-    "definition": lambda gaps, weights, n_ordered: float(2.0 * gaps.sum() / n_ordered),
-    "sum": lambda gaps, weights, n_ordered: float(2.0 * gaps.sum()),
-    "weighted": lambda gaps, weights, n_ordered: float(np.average(gaps, weights=weights)),
+    "pairs": lambda gaps, weights, n_ordered: gaps.mean(axis=-1),
+    "definition": lambda gaps, weights, n_ordered: 2.0 * gaps.sum(axis=-1) / n_ordered,
+    "sum": lambda gaps, weights, n_ordered: 2.0 * gaps.sum(axis=-1),
+    "weighted": lambda gaps, weights, n_ordered: gaps @ weights / weights.sum(),
 }
 
 
@@ -97,10 +98,14 @@ def average_gap(values: CellValues, average: str, min_cell_size: int) -> float:
     """Average the differences between cells; NaN, with a warning, if there are none."""
     if average not in AVERAGES:
         raise ValueError(f"average={average!r} is unknown; use one of {sorted(AVERAGES)}.")
+    found = average_gaps(values, average, min_cell_size)
+    return nothing_to_compare() if found is None else float(found)
+
+
+def average_gaps(values: CellValues, average: str, min_cell_size: int = 1) -> Array | None:
+    """Average the differences between cells for each predictor; None if there are none."""
     gaps, weights = values.gaps(min_cell_size)
-    if gaps.size == 0:
-        return nothing_to_compare()
-    return AVERAGES[average](gaps, weights, values.n_ordered_pairs)
+    return AVERAGES[average](gaps, weights, values.n_ordered_pairs) if weights.size else None
 
 
 def nothing_to_compare() -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gferm.bins import Bins, BinsLike
-from gferm.cells import SensitiveBins
+from gferm.cells import Cells, SensitiveBins
 from gferm.fairness_losses import FairnessLoss, fairness_loss
 from gferm.metrics.cell_values import CellValues, average_gap
 from gferm.metrics.reading import sort_into_cells
@@ -42,7 +43,12 @@ def cell_rates(
     _, y_pred, cells = sort_into_cells(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
-    hit = (cells.label_bins.assign(y_pred) == cells.label_codes).astype(float)
+    return rates_of(cells, y_pred)
+
+
+def rates_of(cells: Cells, predictions: npt.NDArray[Any]) -> CellValues:
+    """Give the cell rates of one predictor, or of each row of a stack of predictions."""
+    hit = (cells.label_bins.assign(predictions) == cells.label_codes).astype(float)
     return CellValues(cells, tuple(p.means(hit, cells.weight) for p in cells.partitions))
 
 
@@ -61,7 +67,17 @@ def cell_risks(
     y, y_pred, cells = sort_into_cells(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
-    values = np.asarray(fairness_loss(loss)(y_pred, y), dtype=float)
+    return risks_of(cells, y, y_pred, loss)
+
+
+def risks_of(
+    cells: Cells,
+    y: npt.NDArray[Any],
+    predictions: npt.NDArray[Any],
+    loss: str | FairnessLoss = "linear",
+) -> CellValues:
+    """Give the cell risks of one predictor, or of each row of a stack of predictions."""
+    values = np.asarray(fairness_loss(loss)(predictions, y), dtype=float)
     return CellValues(cells, tuple(p.means(values, cells.weight) for p in cells.partitions))
 
 

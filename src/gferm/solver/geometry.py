@@ -42,6 +42,10 @@ class QuadraticForms:
 class Geometry(Protocol):
     """What differs between the kernel and the linear form."""
 
+    @property
+    def basis(self) -> Array | None:
+        """The orthonormal basis of the unknowns; None for their own."""
+
     def rotated(self, basis: Array) -> Geometry:
         """Give the same for unknowns in another orthonormal basis."""
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from gferm.arrays import Array
+from gferm.contrasts import Contrasts
 from gferm.losses import LOSSES
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.newton import solve_by_newton
 from gferm.solver.projection import Solution, project, require_met
-from gferm.solver.splitting import solve_by_splitting
+from gferm.solver.splitting import State, solve_by_splitting
 from gferm.solver.start import first_rho
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
@@ -35,37 +36,66 @@ def learn(
     if method == "projection":
         aimed = [factorized, *(factorized.aimed_at(y) for y in targets[1:])]
         return [project(one.reduce(), task.contrasts, task.epsilon) for one in aimed]
-    core = FairRidge(factorized, task.contrasts, task.epsilon)
-    # Numbers far from zero would lose digits; with an intercept they may as well be near it.
-    moves = factorized.system.centred and not task.loss.takes_classes
-    levels = [float(np.average(y, weights=core.weight)) if moves else 0.0 for y in targets]
-    centred = [y - level for y, level in zip(targets, levels, strict=True)]
-    solutions = (_by_newton if method == "newton" else _by_splitting)(core, task, centred)
-    for solution in solutions:
-        _require_fair(solution, task)
-    return [
-        replace(solution, intercept=solution.intercept + level)
-        for solution, level in zip(solutions, levels, strict=True)
-    ]
+    return Learner(factorized, task.contrasts, method).learn(targets, task)
 
 
-def _by_splitting(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[Solution]:
-    return [solve_by_splitting(core, task, y)[0] for y in targets]
+class Learner:
+    """Learns with iterations, each setting from where a neighbouring one ended.
 
+    Parameters
+    ----------
+    factorized : FactorizedSystem
+        It is used up.
+    contrasts : Contrasts or None
+    method : {"splitting", "newton"}
+    """
 
-def _by_newton(core: FairRidge, task: Task, targets: Sequence[Array]) -> list[Solution]:
-    """Use Newton's method, and splitting where rounding stopped it short of the optimum."""
-    solutions = []
-    for y in targets:
-        solution = solve_by_newton(core, task, y)
+    def __init__(
+        self, factorized: FactorizedSystem, contrasts: Contrasts | None, method: str
+    ) -> None:
+        self._solve = self._by_newton if method == "newton" else self._by_splitting
+        self._core = FairRidge(factorized, contrasts, None)
+        self._states: dict[int, State] = {}
+
+    def forget(self) -> None:
+        """Start afresh: what comes next is no neighbour."""
+        self._states.clear()
+
+    def learn(self, targets: Sequence[Array], task: Task) -> list[Solution]:
+        """Solve for every target."""
+        core = self._core
+        core.epsilon = task.epsilon
+        # Numbers far from zero would lose digits; with an intercept they may as well be near it.
+        moves = core.fit_intercept and not task.loss.takes_classes
+        levels = [float(np.average(y, weights=core.weight)) if moves else 0.0 for y in targets]
+        solutions = [
+            self._solve(k, y - level, task)
+            for k, (y, level) in enumerate(zip(targets, levels, strict=True))
+        ]
+        for solution in solutions:
+            _require_fair(solution, task)
+        return [
+            replace(solution, intercept=solution.intercept + level)
+            for solution, level in zip(solutions, levels, strict=True)
+        ]
+
+    def _by_splitting(self, k: int, y: Array, task: Task) -> Solution:
+        solution, self._states[k] = solve_by_splitting(
+            self._core, task, y, start=self._states.get(k)
+        )
+        return solution
+
+    def _by_newton(self, k: int, y: Array, task: Task) -> Solution:
+        """Use Newton's method, and splitting where rounding stopped it short of the optimum."""
+        self._core.shift(first_shift(task, y, self._core.weight))
+        solution = solve_by_newton(self._core, task, y)
         left = task.max_iter - solution.n_iter
-        if solution.relative_gap > task.tol and left > 0:
-            other, _ = solve_by_splitting(core, replace(task, max_iter=left), y)
-            if other.duality_gap < solution.duality_gap:
-                solution = other
-            solution = replace(solution, n_iter=task.max_iter - left + other.n_iter)
-        solutions.append(solution)
-    return solutions
+        if solution.relative_gap <= task.tol or left <= 0:
+            return solution
+        other, _ = solve_by_splitting(self._core, replace(task, max_iter=left), y)
+        if other.duality_gap < solution.duality_gap:
+            solution = other
+        return replace(solution, n_iter=task.max_iter - left + other.n_iter)
 
 
 def _require_fair(solution: Solution, task: Task) -> None:

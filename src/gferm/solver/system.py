@@ -215,17 +215,22 @@ class Reduction:
 
 
 def without_noise(gram: Array) -> Array:
-    """Make G symmetric, and drop eigenvalues that its own asymmetry shows to be rounding."""
-    symmetric = (gram + gram.T) / 2
+    """Make G symmetric, and drop eigenvalues that its own asymmetry shows to be rounding.
+
+    Takes one G or a stack of them, shape (..., m, m).
+    """
+    transposed = np.swapaxes(gram, -1, -2)
+    symmetric: Array = (gram + transposed) / 2
     if gram.size == 0:
         return symmetric
     values, vectors = np.linalg.eigh(symmetric)
-    rounding = len(gram) * np.finfo(float).eps * values[-1]
-    noise = values <= max(rounding, 4 * float(np.abs(gram - gram.T).max()))
+    rounding = gram.shape[-1] * np.finfo(float).eps * values[..., -1]
+    asymmetry = np.abs(gram - transposed).max(axis=(-1, -2))
+    noise = values <= np.maximum(rounding, 4.0 * asymmetry)[..., None]
     if not noise.any():
         return symmetric
     values[noise] = 0.0
-    return np.asarray((vectors * values) @ vectors.T)
+    return np.asarray((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
 def _evaluate(form: Array, multipliers: Array) -> Array:

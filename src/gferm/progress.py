@@ -1,0 +1,52 @@
+"""A progress bar for long work: rich's where it is installed, else a line for every tenth."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+Advance = Callable[[], None]
+
+
+@contextmanager
+def progress(total: int, what: str, *, show: bool) -> Iterator[Advance]:
+    """Show how far ``total`` steps have come, on stderr; call what it gives after each step."""
+    if not show:
+        yield lambda: None
+        return
+    try:
+        from rich import progress as bars
+        from rich.console import Console
+    except ImportError:
+        yield _Lines(total, what)
+        return
+    with bars.Progress(
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        console=Console(stderr=True),
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
+
+
+class _Lines:
+    """Plain text, for terminals and logs without rich."""
+
+    def __init__(self, total: int, what: str) -> None:
+        self.total, self.what, self.done, self.start = total, what, 0, perf_counter()
+
+    def __call__(self) -> None:
+        before, self.done = self.done, self.done + 1
+        if self.done * 10 // self.total > before * 10 // self.total:
+            spent = perf_counter() - self.start
+            left = spent / self.done * (self.total - self.done)
+            print(
+                f"{self.what}: {self.done}/{self.total}, {spent:.0f} s, about {left:.0f} s left",
+                file=sys.stderr,
+                flush=True,
+            )

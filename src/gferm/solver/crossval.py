@@ -1,0 +1,190 @@
+"""Held-out predictions for every (alpha, epsilon), exactly those of refitting, without refitting.
+
+    kernel   one hat matrix of all rows (hat.py) serves every fold and every alpha
+    linear   the moments of a training part are those of all rows minus those of the rest, and one
+             d×d eigendecomposition serves every alpha
+    else     a training part that is a small or repeated part of the rows, or an alpha below the
+             precision of the eigenvalues: one eigendecomposition of that part
+
+In all of them m numbers for each alpha decide the rest: G and c₀ of the training part give ν for
+every epsilon (every_epsilon.py), and predictions are those of the labels minus those of C ν.
+
+Predictions have the shape (n_alphas, n_epsilons, n_targets, n_test); NaN where the constraint
+cannot be met, or where a training part has nobody to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from gferm.arrays import Array
+from gferm.contrasts import Contrasts, no_contrasts
+from gferm.solver.assemble import center_and_scale
+from gferm.solver.every_epsilon import multipliers_of_grid
+from gferm.solver.hat import HatMatrix
+from gferm.solver.system import System, Target
+from gferm.threads import for_each
+
+Rows = npt.NDArray[np.intp]
+COLUMNS_AT_ONCE = 0.25  # of n: right-hand sides that are rotated together
+LARGE_FOLD = 0.25  # of n: from here on one fold at a time, for the sake of memory
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A training part and a test part of n rows.
+
+    Attributes
+    ----------
+    train, test : arrays of int
+    contrasts : Contrasts or None
+        Of the training part, row by row; None if it has nobody to compare.
+    """
+
+    train: Rows
+    test: Rows
+    contrasts: Contrasts | None
+
+    @property
+    def columns(self) -> sparse.csr_array:
+        """C of the training part."""
+        return no_contrasts(len(self.train)) if self.contrasts is None else self.contrasts.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The settings that share a kernel."""
+
+    alphas: Array
+    epsilons: tuple[float | None, ...]
+
+    def multipliers(self, grams: Array, plain: Array, fold: Fold) -> Array:
+        """Give ν for every alpha and epsilon; NaN if it asks for what nobody can be given."""
+        if fold.contrasts is not None:
+            return multipliers_of_grid(grams, plain, fold.contrasts, self.epsilons)
+        nothing = np.array([0.0 if epsilon is None else np.nan for epsilon in self.epsilons])
+        return np.broadcast_to(nothing[:, None], (len(grams), len(nothing), 1))
+
+
+class HeldOutKernel:
+    """Held-out predictions from the hat matrix of all rows.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        The kernel; it is overwritten.
+    targets : array of shape (n, n_targets)
+    weight : array of shape (n,) or None
+    fit_intercept : bool
+    """
+
+    def __init__(
+        self, matrix: Array, targets: Array, weight: Array | None, *, fit_intercept: bool
+    ) -> None:
+        self.scale = np.ones(len(matrix)) if weight is None else np.sqrt(weight)
+        self.level = np.average(targets, axis=0, weights=weight) if fit_intercept else 0.0
+        self.labels = self.scale[:, None] * (targets - self.level)
+        _, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept)
+        self.hat = HatMatrix.of(matrix, null)
+
+    def serves(self, fold: Fold) -> bool:
+        """Whether what is held out is less than what is left, and nothing is there twice."""
+        times = np.bincount(fold.train, minlength=len(self.labels))
+        seen = times[fold.test].any()
+        return not seen and times.max() == 1 and 2 * len(fold.train) >= len(self.labels)
+
+    def predict(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
+        """Predict the test part of every fold."""
+        n, predictions = len(self.labels), [np.empty(0)] * len(folds)
+        for group in _groups(folds, self.labels.shape[1], int(COLUMNS_AT_ONCE * n)):
+            sources = [self._sources(folds[k]) for k in group]
+            rotated = self.hat.rotate(np.hstack(sources))
+            ends = np.cumsum([source.shape[1] for source in sources])
+
+            def work(i: int, group=group, sources=sources, rotated=rotated, ends=ends) -> None:  # type: ignore[no-untyped-def]
+                own = slice(ends[i] - sources[i].shape[1], ends[i])
+                fold = folds[group[i]]
+                predictions[group[i]] = self._predict(fold, sources[i], rotated[:, own], grid)
+
+            largest = n - min(len(folds[k].train) for k in group)
+            for_each(work, range(len(group)), alone=largest > LARGE_FOLD * n)
+        return predictions
+
+    def _sources(self, fold: Fold) -> Array:
+        """Give R = [labels, C] of the training part, zero elsewhere."""
+        columns = fold.columns.toarray()
+        sources = np.zeros((len(self.labels), self.labels.shape[1] + columns.shape[1]))
+        sources[fold.train] = np.hstack(
+            [self.labels[fold.train], columns / self.scale[fold.train, None]]
+        )
+        return sources
+
+    def _predict(self, fold: Fold, sources: Array, rotated: Array, grid: Grid) -> Array:
+        held = np.setdiff1d(np.arange(len(self.labels)), fold.train)
+        at_held, forms = self.hat.hold_out(held, rotated, sources.T @ sources, grid.alphas)
+        at_test = at_held[:, np.searchsorted(held, fold.test)] / self.scale[fold.test, None]
+        t = self.labels.shape[1]
+        plain, effects = np.swapaxes(at_test[:, :, :t], 1, 2), np.swapaxes(at_test[:, :, t:], 1, 2)
+        shape = (len(grid.alphas), len(grid.epsilons), t, len(fold.test))
+        predictions = np.empty(shape)
+        for j in range(t):
+            nu = grid.multipliers(forms[:, t:, t:], forms[:, t:, j], fold)
+            predictions[:, :, j] = plain[:, None, j] - _apply(nu, effects)
+        predictions += np.reshape(self.level, (-1, 1))
+        return predictions
+
+
+def solve_grid(
+    system: System, targets: Sequence[Target], fold: Fold, grid: Grid
+) -> tuple[Array, Array]:
+    """Solve the learning problem of a training part for every setting, from one decomposition.
+
+    Returns the coefficients, shape (n_alphas, n_epsilons, n_targets, p), and the intercepts.
+    """
+    first = float(grid.alphas[0])
+    factorized = system.diagonalize(first)
+    rotated, basis = factorized.system, factorized.system.geometry.basis
+    assert basis is not None
+    vectors = basis.T @ np.column_stack([target.vector for target in targets])
+    t = len(targets)
+    x = np.stack(
+        [
+            factorized.shifted(float(alpha)).solve(np.hstack([vectors, rotated.steering]))
+            for alpha in grid.alphas
+        ]
+    )
+    effects = np.swapaxes(x[:, :, t:], 1, 2)
+    found = np.empty((len(grid.alphas), len(grid.epsilons), t, len(vectors)))
+    for j in range(t):
+        plain = x[:, :, j]
+        nu = grid.multipliers(rotated.probe.T @ x[:, :, t:], plain @ rotated.probe, fold)
+        found[:, :, j] = plain[:, None] - _apply(nu, effects)
+    levels = np.array([target.level for target in targets])
+    intercepts = levels - found @ rotated.anchor
+    return rotated.geometry.restore(found), intercepts
+
+
+def _apply(nu: Array, effects: Array) -> Array:
+    """Give Σ ν effects for every alpha: (A, E, m) by (A, m, p); NaN where ν is."""
+    if effects.shape[1] == 0:  # nobody to compare: ν says only whether that is an answer
+        return nu[:, :, :1] * np.ones(effects.shape[2])
+    return nu @ effects
+
+
+def _groups(folds: Sequence[Fold], n_targets: int, limit: int) -> list[list[int]]:
+    """Put folds together whose right-hand sides number at most ``limit``."""
+    groups: list[list[int]] = []
+    size = limit + 1
+    for k, fold in enumerate(folds):
+        own = n_targets + fold.columns.shape[1]
+        if size + own > limit:
+            groups.append([])
+            size = 0
+        groups[-1].append(k)
+        size += own
+    return groups

@@ -1,0 +1,62 @@
+"""Multipliers for a grid: every alpha and every epsilon, with m numbers each.
+
+G and c₀ of one learning problem and many alphas come as stacks. epsilon = 0 is one symmetric solve
+for all alphas together; all positive epsilons of one alpha lie on one path (path.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.contrasts import Contrasts
+from gferm.solver.path import trace_path
+from gferm.solver.projection import ACCEPTED_EXCESS
+from gferm.solver.system import without_noise
+
+
+def multipliers_of_grid(
+    grams: Array, plain: Array, contrasts: Contrasts, epsilons: Sequence[float | None]
+) -> Array:
+    """Give ν for each alpha and epsilon, shape (n_alphas, n_epsilons, m).
+
+    NaN where an epsilon cannot be met. ``grams`` are the G, shape (n_alphas, m, m), and ``plain``
+    the c₀, shape (n_alphas, m).
+    """
+    grams, start = without_noise(grams), plain - contrasts.offset
+    sizes = contrasts.norm.values(start)
+    found = np.zeros((len(grams), len(epsilons), start.shape[1]))
+    positive = [j for j, epsilon in enumerate(epsilons) if epsilon]
+    for j, epsilon in enumerate(epsilons):
+        if epsilon == 0:
+            found[:, j] = _meet_exactly(grams, start, sizes, contrasts)
+    if positive:
+        bounds = contrasts.scale * np.array([epsilons[j] for j in positive], dtype=float)
+        for i in np.flatnonzero(sizes > bounds.min()):
+            found[i, positive] = _on_the_path(grams[i], start[i], bounds, contrasts)
+    return found
+
+
+def _meet_exactly(grams: Array, start: Array, sizes: Array, contrasts: Contrasts) -> Array:
+    """Solve G ν = c₀ − o for every alpha, in the directions that G moves."""
+    inverse = np.linalg.pinv(grams, rcond=grams.shape[-1] * np.finfo(float).eps, hermitian=True)
+    nu = (inverse @ start[..., None])[..., 0]
+    left = start - (grams @ nu[..., None])[..., 0]
+    nu += (inverse @ left[..., None])[..., 0]
+    left = start - (grams @ nu[..., None])[..., 0]
+    unmet = contrasts.norm.values(left) > ACCEPTED_EXCESS * sizes
+    for i in np.flatnonzero(unmet):
+        nu[i] = _on_the_path(grams[i], start[i], np.zeros(1), contrasts)[0]
+    return nu
+
+
+def _on_the_path(gram: Array, start: Array, bounds: Array, contrasts: Contrasts) -> Array:
+    """Interpolate one path at several bounds; NaN beyond its end."""
+    path = trace_path(gram, start, contrasts.norm, stop=float(bounds.min()))
+    increasing = path.totals[::-1]
+    nu = np.array([np.interp(bounds, increasing, one[::-1]) for one in path.multipliers.T]).T
+    slack = ACCEPTED_EXCESS * np.maximum(bounds, path.totals[0])
+    nu[bounds < increasing[0] - slack] = np.nan
+    return nu

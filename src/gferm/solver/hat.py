@@ -1,0 +1,158 @@
+"""The hat matrix of all rows: one eigendecomposition for every alpha and every fold.
+
+Fitted values are linear in the labels, f = H y. With A = U diag(σ) Uᵀ, the (centred, weighted)
+kernel of all n rows,
+
+    H = U diag(kept) Uᵀ,    kept = σ/(σ + alpha),    lost = 1 − kept = alpha/(σ + alpha).
+
+An unpenalised intercept is one more direction, that nothing shrinks: σ = ∞, kept = 1. Directions
+with one and the same σ (zero where the kernel has a low rank, one where it is nearly the
+identity) need no vectors: U Uᵀ = I, so they are what the others leave.
+
+Models of fewer rows need no other decomposition. Let h be the rows that are held out and R any
+columns that are zero there. Training on the rest and predicting h gives
+
+    Z = (I − H_hh)⁻¹ H_h· R            the predictions at h,
+    Q = Rᵀ H R + (H_h· R)ᵀ Z           Rᵀ H' R for the hat matrix H' of the rows that are left,
+
+sums of positive terms, without a difference that could lose digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas
+
+from gferm.arrays import Array
+from gferm.blocks import row_blocks
+from gferm.solver.factorization import Spectrum
+
+PRECISION = float(np.finfo(float).eps)
+WORTH_IT = 0.25  # share of directions with one eigenvalue from which on they are left out
+HELD_OUT_AT_ONCE = 0.125  # of n² doubles, for the work on several alphas at a time …
+SMALL = 2**18  # … or this many, if they are more
+
+
+@dataclass(frozen=True, eq=False)
+class HatMatrix:
+    """H for every alpha.
+
+    Attributes
+    ----------
+    values : array of shape (r,)
+        σ, increasing; the last one is infinite if there is an intercept.
+    vectors : array of shape (r, n)
+        An eigenvector in each row, a sample in each column.
+    rest : float or None
+        The σ of all directions that are not in ``vectors``; None if there are none.
+    """
+
+    values: Array
+    vectors: Array
+    rest: float | None
+
+    @classmethod
+    def of(cls, matrix: Array, null: Array | None) -> HatMatrix:
+        """Decompose A, overwriting it; ``null`` is the direction of the intercept, if any."""
+        if null is not None:
+            _raise_above_all(matrix, null)
+        spectrum = Spectrum.of(matrix)
+        values, vectors = np.maximum(spectrum.values, 0.0), spectrum.vectors.T
+        resolution = len(values) * PRECISION * values[-1]
+        if null is not None:
+            values[-1] = np.inf
+        middle = float(values[len(values) // 2])
+        same = np.abs(values - middle) <= resolution
+        if same.sum() < WORTH_IT * len(values):
+            return cls(values, vectors, None)
+        return cls(values[~same], vectors[~same], middle)
+
+    @property
+    def smallest_alpha(self) -> float:
+        """The alpha below which the eigenvalues are not known well enough."""
+        n = self.vectors.shape[1]
+        largest = self.values[np.isfinite(self.values)].max(initial=self.rest or 0.0)
+        return float(64.0 * n * PRECISION * largest)
+
+    def rotate(self, columns: Array) -> Array:
+        """Give the coordinates of columns R along the vectors."""
+        return np.ascontiguousarray(blas.dgemm(1.0, self.vectors.T, columns, trans_a=1))
+
+    def hold_out(
+        self, rows: npt.NDArray[np.intp], rotated: Array, gram: Array, alphas: Array
+    ) -> tuple[Array, Array]:
+        """Give Z and Q for every alpha, shapes (n_alphas, n_rows, q) and (n_alphas, q, q).
+
+        ``rotated`` and ``gram`` are those of columns R that are zero at ``rows``: their
+        coordinates, and RᵀR.
+        """
+        held = np.take(self.vectors, rows, axis=1)
+        room = max(HELD_OUT_AT_ONCE * self.vectors.shape[1] ** 2, SMALL)
+        at_once = min(max(1, int(room / max(held.size, len(rows) ** 2))), len(alphas))
+        scratch = np.empty((at_once, *held.shape))  # once: fresh memory costs as much as its use
+        parts = [
+            self._hold_out(held, rotated, gram, alphas[start : start + at_once], scratch)
+            for start in range(0, len(alphas), at_once)
+        ]
+        predictions, forms = zip(*parts, strict=True)
+        return np.concatenate(predictions), np.concatenate(forms)
+
+    def _hold_out(
+        self, held: Array, rotated: Array, gram: Array, alphas: Array, scratch: Array
+    ) -> tuple[Array, Array]:
+        kept, lost = self._shrinkage(alphas[:, None])
+        left = _weighted_grams(held, lost, scratch[: len(alphas)])
+        if self.rest is None:
+            # R vanishes at h, so Σ u_h (Uᵀ R) = 0 and any constant may be taken from the weights
+            small = np.where(kept.mean(axis=1, keepdims=True) > 0.5, -lost, kept)
+        else:
+            small = kept
+            left += (alphas / (alphas + self.rest))[:, None, None] * np.eye(held.shape[1])
+        effects = _weighted_products(held, small, rotated)
+        predictions = np.linalg.solve(left, effects)
+        forms = _weighted_products(rotated, kept, rotated)
+        forms += np.swapaxes(effects, 1, 2) @ predictions
+        if self.rest:
+            forms += (self.rest / (alphas + self.rest))[:, None, None] * gram
+        return predictions, forms
+
+    def _shrinkage(self, alphas: Array) -> tuple[Array, Array]:
+        """Give kept and lost, as they differ from those of the rest if there is one."""
+        if self.rest is None:
+            with np.errstate(divide="ignore"):
+                kept: Array = 1.0 / (1.0 + alphas / self.values)
+            return kept, np.asarray(alphas / (self.values + alphas))
+        share = 1.0 - (self.rest + alphas) / (self.values + alphas)  # (σ − rest) / (σ + alpha)
+        more: Array = share * (alphas / (self.rest + alphas))
+        return more, -more
+
+
+def _raise_above_all(matrix: Array, null: Array) -> None:
+    """Give the null vector the largest eigenvalue: alone there, it is computed exactly."""
+    blocks = row_blocks(*matrix.shape)
+    norm = max(float(np.abs(matrix[rows]).sum(axis=1).max()) for rows in blocks)
+    size = 1.5 * norm if norm > 0.0 else 1.0
+    for rows in blocks:
+        matrix[rows] += size * null[rows, None] * null
+
+
+def _weighted_grams(vectors: Array, weights: Array, scratch: Array) -> Array:
+    """Give vectorsᵀ diag(w) vectors for each row w of the weights, which decrease along it."""
+    roots = np.sqrt(np.abs(weights))
+    scaled = np.multiply(roots[:, :, None], vectors, out=scratch)
+    positive = int(np.count_nonzero((weights > 0.0).any(axis=0)))
+    above, below = scaled[:, :positive], scaled[:, positive:]
+    grams: Array = np.swapaxes(above, 1, 2) @ above
+    if (weights[:, positive:] < 0.0).any():
+        grams -= np.swapaxes(below, 1, 2) @ below
+    return grams
+
+
+def _weighted_products(left: Array, weights: Array, right: Array) -> Array:
+    """Give leftᵀ diag(w) right for each row w of the weights, in one product."""
+    stacked = (weights.T[:, :, None] * right[:, None, :]).reshape(len(right), -1)
+    products = (left.T @ stacked).reshape(left.shape[1], len(weights), right.shape[1])
+    return np.ascontiguousarray(products.transpose(1, 0, 2))
