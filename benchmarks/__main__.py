@@ -11,6 +11,7 @@ NAMES = (
     "linear",
     "losses",
     "classification",
+    "selection",
     "memory",
     "crime_table",
 )

@@ -49,7 +49,8 @@ def test_readme_code():
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.stem)
 def test_examples(path, capsys):
     try:
-        runpy.run_path(str(path))
+        with sklearn.config_context():  # an example may switch metadata routing on
+            runpy.run_path(str(path))
         assert plt.get_fignums()
     finally:
         plt.close("all")

@@ -4,15 +4,19 @@ from gferm import datasets, losses, metrics
 from gferm.bins import Bins
 from gferm.estimators import FairClassifier, FairKernelProjection, FairProjection, FairRegressor
 from gferm.frontier import Frontier, frontier
+from gferm.model_selection import FairClassifierCV, FairRegressorCV, fairest_within
 
 __all__ = [
     "Bins",
     "FairClassifier",
+    "FairClassifierCV",
     "FairKernelProjection",
     "FairProjection",
     "FairRegressor",
+    "FairRegressorCV",
     "Frontier",
     "datasets",
+    "fairest_within",
     "frontier",
     "losses",
     "metrics",

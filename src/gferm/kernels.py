@@ -90,6 +90,8 @@ class Kernel:
         else:
             matrix = np.empty((X.shape[0], X.shape[0]))
             self.fill(matrix, X, X, product=product_by_scipy)
+            if self.metric == "rbf":  # the product leaves rounding, which a large gamma amplifies
+                np.fill_diagonal(matrix, 1.0)
         return matrix
 
 

@@ -20,7 +20,9 @@ sums of positive terms, without a difference that could lose digits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +31,7 @@ from scipy.linalg import blas
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
 from gferm.solver.factorization import Spectrum
+from gferm.solver.series import Series
 
 PRECISION = float(np.finfo(float).eps)
 WORTH_IT = 0.25  # share of directions with one eigenvalue from which on they are left out
@@ -90,43 +93,45 @@ class HatMatrix:
         coordinates, and RᵀR.
         """
         held = np.take(self.vectors, rows, axis=1)
-        room = max(HELD_OUT_AT_ONCE * self.vectors.shape[1] ** 2, SMALL)
-        at_once = min(max(1, int(room / max(held.size, len(rows) ** 2))), len(alphas))
-        scratch = np.empty((at_once, *held.shape))  # once: fresh memory costs as much as its use
-        parts = [
-            self._hold_out(held, rotated, gram, alphas[start : start + at_once], scratch)
-            for start in range(0, len(alphas), at_once)
-        ]
-        predictions, forms = zip(*parts, strict=True)
-        return np.concatenate(predictions), np.concatenate(forms)
-
-    def _hold_out(
-        self, held: Array, rotated: Array, gram: Array, alphas: Array, scratch: Array
-    ) -> tuple[Array, Array]:
         kept, lost = self._shrinkage(alphas[:, None])
-        left = _weighted_grams(held, lost, scratch[: len(alphas)])
+        small = kept
         if self.rest is None:
             # R vanishes at h, so Σ u_h (Uᵀ R) = 0 and any constant may be taken from the weights
             small = np.where(kept.mean(axis=1, keepdims=True) > 0.5, -lost, kept)
-        else:
-            small = kept
-            left += (alphas / (alphas + self.rest))[:, None, None] * np.eye(held.shape[1])
         effects = _weighted_products(held, small, rotated)
-        predictions = np.linalg.solve(left, effects)
+        predictions = np.empty_like(effects)
+        for some, left in self._left(held, lost, alphas):
+            predictions[some] = np.linalg.solve(left, effects[some])
         forms = _weighted_products(rotated, kept, rotated)
         forms += np.swapaxes(effects, 1, 2) @ predictions
         if self.rest:
             forms += (self.rest / (alphas + self.rest))[:, None, None] * gram
         return predictions, forms
 
+    def _left(self, held: Array, lost: Array, alphas: Array) -> Iterator[tuple[Any, Array]]:
+        """Give I − H_hh, for one alpha after another or for some at a time."""
+        center = float(self.values[len(self.values) // 2]) if self.rest is None else self.rest
+        series = Series.around(center, self.values, alphas)
+        if self.rest is not None or (series.pays and held.size > SMALL):
+            yield from series.weighted_grams(held)
+            return
+        room = max(HELD_OUT_AT_ONCE * self.vectors.shape[1] ** 2, SMALL)
+        at_once = max(1, int(room / max(held.size, held.shape[1] ** 2)))
+        scratch = np.empty((at_once, *held.shape))  # once: fresh memory costs as much as its use
+        for start in range(0, len(alphas), at_once):
+            some = slice(start, min(start + at_once, len(alphas)))
+            roots = np.sqrt(lost[some, :, None])
+            scaled = np.multiply(roots, held, out=scratch[: len(roots)])
+            yield some, np.swapaxes(scaled, 1, 2) @ scaled
+
     def _shrinkage(self, alphas: Array) -> tuple[Array, Array]:
         """Give kept and lost, as they differ from those of the rest if there is one."""
-        if self.rest is None:
-            with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):
+            if self.rest is None:
                 kept: Array = 1.0 / (1.0 + alphas / self.values)
-            return kept, np.asarray(alphas / (self.values + alphas))
-        share = 1.0 - (self.rest + alphas) / (self.values + alphas)  # (σ − rest) / (σ + alpha)
-        more: Array = share * (alphas / (self.rest + alphas))
+                return kept, np.asarray(alphas / (self.values + alphas))
+            shift = self.rest + alphas
+            more: Array = alphas / shift / (1.0 + shift / (self.values - self.rest))
         return more, -more
 
 
@@ -137,18 +142,6 @@ def _raise_above_all(matrix: Array, null: Array) -> None:
     size = 1.5 * norm if norm > 0.0 else 1.0
     for rows in blocks:
         matrix[rows] += size * null[rows, None] * null
-
-
-def _weighted_grams(vectors: Array, weights: Array, scratch: Array) -> Array:
-    """Give vectorsᵀ diag(w) vectors for each row w of the weights, which decrease along it."""
-    roots = np.sqrt(np.abs(weights))
-    scaled = np.multiply(roots[:, :, None], vectors, out=scratch)
-    positive = int(np.count_nonzero((weights > 0.0).any(axis=0)))
-    above, below = scaled[:, :positive], scaled[:, positive:]
-    grams: Array = np.swapaxes(above, 1, 2) @ above
-    if (weights[:, positive:] < 0.0).any():
-        grams -= np.swapaxes(below, 1, 2) @ below
-    return grams
 
 
 def _weighted_products(left: Array, weights: Array, right: Array) -> Array:

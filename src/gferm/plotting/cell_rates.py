@@ -1,8 +1,4 @@
-"""Plots, as scikit-learn's Display classes: compute once, draw on any axes.
-
-CellRatesDisplay   the paper's histogram: P̂^{k,q} of each group over the label bins
-FrontierDisplay    the exact frontier: price of fairness against epsilon, with its breakpoints
-"""
+"""CellRatesDisplay: the paper's histogram, P̂^{k,q} of each group over the label bins."""
 
 from __future__ import annotations
 
@@ -10,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gferm.frontier import Frontier
 from gferm.metrics import CellValues, cell_rates
-
-# Okabe and Ito's colours, told apart by colour-blind readers; the first two overlap well
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+from gferm.plotting.style import COLORS, axes, tidy
 
 MOST_COUNTS = 3  # more groups' counts do not fit under a bin
 
@@ -62,7 +55,7 @@ class CellRatesDisplay:
             Whether to write the rows of each group under each bin (of the smallest group, if
             there are many); small cells are noise.
         """
-        ax = _axes(ax)
+        ax = axes(ax)
         bins, table = self.rates.cells.label_bins, self.rates.values
         groups = self.rates.cells.partitions[0].groups if group_names is None else group_names
         x = np.arange(bins.n_bins)
@@ -99,60 +92,6 @@ class CellRatesDisplay:
         ax.set_ylabel(r"$\hat P^{k,q}$: share predicted into its own bin")
         ax.set_ylim(0, 1)
         ax.legend(frameon=False)
-        _tidy(ax)
+        tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-class FrontierDisplay:
-    """The price of fairness along the exact frontier."""
-
-    def __init__(self, frontier: Frontier) -> None:
-        self.frontier = frontier
-
-    @classmethod
-    def from_frontier(cls, frontier: Frontier, *, ax: Any = None) -> FrontierDisplay:
-        """Draw a frontier."""
-        display = cls(frontier)
-        display.plot(ax=ax)
-        return display
-
-    def plot(self, ax: Any = None, *, color: str = COLORS[0]) -> Any:
-        """Draw the curve and mark its breakpoints, the plain and the fairest model."""
-        ax = _axes(ax)
-        epsilons = self.frontier.epsilons
-        plain = self.frontier.objectives[0]
-        # between breakpoints the model is linear in epsilon, so its objective is a parabola
-        fine = np.unique(np.concatenate([np.linspace(epsilons[-1], epsilons[0], 400), epsilons]))
-        ax.plot(fine, 100 * (self.frontier.objectives_at(fine) / plain - 1), color=color, zorder=2)
-        price = 100 * (self.frontier.objectives / plain - 1)
-        ax.scatter(epsilons, price, s=22, color=color, zorder=3, label="breakpoints")
-        for i, name, offset in ((0, "plain", (-8, 10)), (-1, "fairest", (10, -2))):
-            ax.annotate(
-                name,
-                (epsilons[i], price[i]),
-                xytext=offset,
-                textcoords="offset points",
-                ha="right" if i == 0 else "left",
-            )
-        ax.set_xlabel("epsilon: mean gap between groups (units of y)")
-        ax.set_ylabel("price: training objective, % above the plain model")
-        _tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'gferm[plot]'.") from error
-    return plt.subplots(layout="constrained")[1]
-
-
-def _tidy(ax: Any) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", alpha=0.25)
-    ax.set_axisbelow(True)

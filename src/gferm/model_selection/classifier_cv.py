@@ -1,0 +1,220 @@
+"""FairClassifierCV: the settings of FairClassifier, chosen by error and fairness together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from gferm.arrays import Array
+from gferm.cells import SensitiveBins
+from gferm.estimators.base import FairModel
+from gferm.estimators.classifier import ClassBins, FairClassifier, _has_probabilities
+from gferm.losses import Loss
+from gferm.model_selection.grid import KernelGrid
+from gferm.model_selection.judge import EchoClassifier
+from gferm.model_selection.rows import SearchRows
+from gferm.model_selection.search import PASSED_ON, FairSearch, Selection
+
+
+class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
+    """FairClassifier with its settings chosen by cross-validation, for error and fairness.
+
+    Tries every alpha and epsilon, and every kernel of the grids, on held-out folds; by default
+    chooses as the paper does (NVP): the fairest of the settings with nearly the lowest error.
+
+    Parameters
+    ----------
+    loss : str or gferm.losses.Loss, default="hinge"
+        As in `FairClassifier`. "squared" is exact and never refitted; the others are learned fold
+        by fold, with one factorisation for all alphas and each alpha started from the last.
+    alphas : list of float, default=None
+        Strengths of the regularisation. By default those of the paper, seventeen from 1e-4 to
+        1e4.
+    gammas : list of float or None, default=None
+        Values of the kernel's gamma; None is the kernel's own default.
+    epsilons : list of float or None, default=(0.0,)
+        How much unfairness is allowed, in units of the decision function; None is the model
+        without a constraint.
+    kernel : str or callable, default="rbf"
+        As in `FairClassifier`.
+    kernel_grid : dict or list of dict, default=None
+        Other values of kernel, gamma, degree, coef0 and kernel_params to try, as GridSearchCV's
+        ``param_grid``.
+    degree, coef0, kernel_params
+        Parameters of the kernel, where the grids do not name them.
+    epsilon_scale, y_bins, s_bins, intersectional, match, min_cell_size, fit_intercept
+        As in `FairClassifier`. Bins are settled once, on all rows, so every fold compares the same
+        groups.
+    tol, max_iter
+        As in `FairClassifier`.
+    cv : int, splitter or iterable of (train, test), default=None
+        Folds, as in GridSearchCV; None is five.
+    scoring : str or scorer, default=None
+        What error means; by default 1 − accuracy.
+        Scorers of errors ("neg_…") give error = −score, others error = 1 − score.
+    unfairness : str or callable, default="auto"
+        "dgf", "general_fairness", "loss_general_fairness", "mean_distance",
+        "equalized_odds_difference", or a callable (y_true, y_pred, *, sensitive_features) that
+        is 0 for a fair model. "auto" is "dgf", or "mean_distance" where ``y_bins`` is one bin.
+    selection : {"nvp", "error"} or callable, default="nvp"
+        "nvp": of the settings whose error is at most best / (1 − tolerance), the fairest.
+        "error": the lowest error. A callable takes ``cv_results_`` and gives an index.
+    tolerance : float, default=0.1
+        Of "nvp".
+    n_jobs : int, default=None
+        Processes, through joblib; with its dask backend the workers of a cluster. A task is a
+        kernel, or a fold of it where the loss has no closed form.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        As in GridSearchCV: ``params``, ``param_…``, and ``mean_test_…``, ``std_test_…``,
+        ``rank_test_…``, ``split0_test_…`` and so on for "error" and for the unfairness (its name,
+        such as "dgf"); both better when smaller. ``n_test_dgf`` counts the folds that had
+        somebody to compare; ``split0_dropped_pairs`` the pairs of groups that the training part
+        of a fold could not compare.
+    best_index_, best_params_, best_error_, best_unfairness_
+        The chosen setting.
+    best_estimator_ : FairClassifier
+        Fitted on all rows with it.
+    pareto_ : array of int
+        Settings that no other one beats in error without losing in fairness, by error.
+    rule_ : callable
+        What chose: `fairest_within` for "nvp".
+    unfairness_ : str
+        What is measured.
+    n_splits_ : int
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    classes_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from gferm import FairClassifierCV
+    >>> from gferm.datasets import make_fair_classification
+    >>> X, y, s = make_fair_classification(300, random_state=0, return_X_y=True)
+    >>> search = FairClassifierCV("log_loss", kernel="linear", alphas=[0.1, 1, 10])
+    >>> search = search.fit(X, y, sensitive_features=s)
+    >>> sorted(search.best_params_)
+    ['alpha', 'epsilon']
+    """
+
+    _model: ClassVar[type[FairModel]] = FairClassifier
+    _default_scoring: ClassVar[str] = "accuracy"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: constraint
+            for name, constraint in FairClassifier._parameter_constraints.items()
+            if name in PASSED_ON
+        },
+        **FairSearch._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        *,
+        alphas: Any = None,
+        gammas: Any = None,
+        epsilons: Any = (0.0,),
+        kernel: str | Callable[..., float] = "rbf",
+        kernel_grid: KernelGrid | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        epsilon_scale: str = "mean",
+        y_bins: ClassBins = "classes",
+        s_bins: SensitiveBins = "auto",
+        intersectional: bool = True,
+        match: str = "prediction",
+        min_cell_size: int = 1,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+        cv: Any = None,
+        scoring: Any = None,
+        unfairness: Any = "auto",
+        selection: Selection = "nvp",
+        tolerance: float = 0.1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            loss,
+            alphas=alphas,
+            gammas=gammas,
+            epsilons=epsilons,
+            kernel=kernel,
+            kernel_grid=kernel_grid,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            epsilon_scale=epsilon_scale,
+            y_bins=y_bins,
+            s_bins=s_bins,
+            intersectional=intersectional,
+            match=match,
+            min_cell_size=min_cell_size,
+            fit_intercept=fit_intercept,
+            tol=tol,
+            max_iter=max_iter,
+            cv=cv,
+            scoring=scoring,
+            unfairness=unfairness,
+            selection=selection,
+            tolerance=tolerance,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> FairClassifierCV:
+        """Try every setting on held-out rows, choose one, and fit it on all rows.
+
+        Parameters
+        ----------
+        X, y, sensitive_features
+            As in `FairClassifier.fit`.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the rows, in training and in both measures.
+        groups : array of shape (n_samples,), default=None
+            For splitters such as GroupKFold.
+
+        Returns
+        -------
+        self : FairClassifierCV
+        """
+        return self._fit(X, y, sensitive_features, sample_weight, groups)
+
+    def decision_function(self, X: Any) -> Array:
+        """Give the decisions of the chosen model, as `FairClassifier.decision_function`."""
+        check_is_fitted(self)
+        decisions: Array = self.best_estimator_.decision_function(X)
+        return decisions
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class; only for loss="log_loss"."""
+        check_is_fitted(self)
+        probabilities: Array = self.best_estimator_.predict_proba(X)
+        return probabilities
+
+    def _make_echo(self, rows: SearchRows) -> FairModel:
+        echo = EchoClassifier(self.loss)
+        echo.classes_ = np.unique(rows.data[0].y)
+        return echo

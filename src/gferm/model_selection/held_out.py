@@ -1,0 +1,187 @@
+"""Held-out predictions of one kernel, every alpha and every epsilon.
+
+The square loss is never refitted (solver/crossval.py). Other losses are learned on each training
+part, with one factorisation for all settings and a warm start from the last alpha, strong to weak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.estimators.base import FairModel
+from gferm.estimators.training import TrainingData
+from gferm.exceptions import UnreachableEpsilonError
+from gferm.kernels import center_kernel
+from gferm.losses import LOSSES, as_loss
+from gferm.solver.assemble import kernel_system, linear_system
+from gferm.solver.choice import choose_solver
+from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
+from gferm.solver.learn import Learner, first_shift
+from gferm.solver.moments import Origin, project_columns, training_moments
+from gferm.solver.task import Task
+from gferm.threads import one_blas_at_a_time
+
+
+class HeldOut:
+    """All rows of a search under one kernel, from which parts are held out.
+
+    Parameters
+    ----------
+    model : FairModel
+        With the parameters of the kernel; its alpha and epsilon do not matter.
+    data : TrainingData
+
+    Attributes
+    ----------
+    unconverged : int
+        Models whose duality gap stayed above ``tol``.
+    """
+
+    def __init__(self, model: FairModel, data: TrainingData) -> None:
+        self.model, self.data, self.unconverged = model, data, 0
+        self.loss = as_loss(model.loss, model._losses)
+        self.targets = np.column_stack(model._targets(data.y))
+        self.options: dict[str, Any] = {"fit_intercept": model.fit_intercept}
+
+    def predict(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
+        """Predict the test rows of every fold: (n_alphas, n_epsilons, n_models, n_test) each."""
+        if self.loss != LOSSES["squared"]:
+            return [self._learn(fold, grid) for fold in folds]
+        n_samples, n_features = self.data.X.shape
+        if self.model.kernel == "linear" and 2 * n_features <= n_samples:
+            return self._by_moments(folds, grid)
+        return self._by_hat_matrix(folds, grid)
+
+    def _by_moments(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
+        """Solve in the features, with sums over the rows that are taken once."""
+        X = self.data.X.tocsr() if hasattr(self.data.X, "tocsr") else self.data.X
+        weight = self.data.weight
+        origin = Origin.near_the_mean(X, self.targets, weight, **self.options)
+        parts = training_moments(X, self.targets, weight, origin, [fold.train for fold in folds])
+        predictions = []
+        for fold, moments in zip(folds, parts, strict=True):
+            probe = project_columns(X, fold.columns, fold.train)
+            system, targets = moments.system(probe, origin, X, weight, **self.options)
+            found = solve_grid(system, targets, fold, grid)
+            predictions.append(_evaluate_linear(X[fold.test], *found))
+        return predictions
+
+    def _by_hat_matrix(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
+        """Decompose the kernel of all rows once; parts that it cannot serve are solved alone."""
+        with one_blas_at_a_time():
+            matrix = self._kernel_matrix(self.data)
+            whole = HeldOutKernel(matrix, self.targets, self.data.weight, **self.options)
+            del matrix
+        clear = grid.alphas >= whole.hat.smallest_alpha
+        served = [k for k, fold in enumerate(folds) if clear.any() and whole.serves(fold)]
+        found = whole.predict([folds[k] for k in served], replace(grid, alphas=grid.alphas[clear]))
+        by_fold = dict(zip(served, found, strict=True))
+        del whole
+        predictions = []
+        for k, fold in enumerate(folds):
+            known = clear if k in by_fold else np.zeros_like(clear)
+            shape = (len(clear), len(grid.epsilons), self.targets.shape[1], len(fold.test))
+            values = np.empty(shape)
+            if known.any():
+                values[known] = by_fold[k]
+            if not known.all():
+                values[~known] = self._alone(fold, replace(grid, alphas=grid.alphas[~known]))
+            predictions.append(values)
+        return predictions
+
+    def _alone(self, fold: Fold, grid: Grid) -> Array:
+        """Decompose the kernel of one training part."""
+        part = self._part(fold.train)
+        with one_blas_at_a_time():
+            targets = list(self.targets[fold.train].T)
+            options = {"weight": part.weight, **self.options}
+            system = kernel_system(self._kernel_matrix(part), targets[0], fold.columns, **options)
+            aims = [system.aim(y) for y in targets]
+            coefficients, intercepts = solve_grid(system, aims, fold, grid)
+        return self._evaluate_kernel(fold, coefficients, intercepts)
+
+    def _learn(self, fold: Fold, grid: Grid) -> Array:
+        """Learn a loss without a closed form: alphas from strong to weak, each from the last."""
+        part, targets = self._part(fold.train), list(self.targets[fold.train].T)
+        shape = (len(grid.alphas), len(grid.epsilons), len(targets))
+        task = Task(self.loss, 1.0, fold.contrasts, None, self.model.tol, self.model.max_iter)
+        learner, is_linear = self._learner(part, fold, task)
+        size = part.X.shape[1] if is_linear else part.y.size
+        coefficients, intercepts = np.full((*shape, size), np.nan), np.full(shape, np.nan)
+        for e, epsilon in enumerate(grid.epsilons):
+            if epsilon is not None and fold.contrasts is None:
+                continue
+            learner.forget()
+            for a in np.argsort(-grid.alphas):
+                alpha = float(grid.alphas[a])
+                try:
+                    solutions = learner.learn(targets, replace(task, alpha=alpha, epsilon=epsilon))
+                except UnreachableEpsilonError:
+                    continue
+                self.unconverged += any(one.relative_gap > task.tol for one in solutions)
+                coefficients[a, e] = [solution.coefficients for solution in solutions]
+                intercepts[a, e] = [solution.intercept for solution in solutions]
+        if is_linear:
+            return _evaluate_linear(self.data.X[fold.test], coefficients, intercepts)
+        return self._evaluate_kernel(fold, coefficients, intercepts)
+
+    def _learner(self, part: TrainingData, fold: Fold, task: Task) -> tuple[Learner, bool]:
+        """Factorise once; say whether the unknowns are weights of features."""
+        choice = choose_solver(
+            kernel=self.model.kernel,
+            n_samples=part.X.shape[0],
+            n_features=part.X.shape[1],
+            alpha=task.alpha,
+            loss=self.loss,
+            epsilon=1.0,  # libsvm, which is for epsilon=0, has no warm start
+        )
+        options = {"weight": part.weight, **self.options}
+        target = self.targets[fold.train, 0]
+        shift = first_shift(task, target, part.weight)
+        if choice.form == "linear":
+            system = linear_system(part.X, target, fold.columns, **options)
+        else:
+            system = kernel_system(self._kernel_matrix(part), target, fold.columns, **options)
+        with one_blas_at_a_time():
+            newton = choice.method == "newton"  # looks at the features in their own basis
+            factorized = system.factorize(shift) if newton else system.diagonalize(shift)
+        return Learner(factorized, task.contrasts, choice.method), choice.form == "linear"
+
+    def _part(self, rows: Rows) -> TrainingData:
+        X = self.data.X
+        X = X[np.ix_(rows, rows)] if self.model.kernel == "precomputed" else X[rows]
+        weight = None if self.data.weight is None else self.data.weight[rows]
+        return TrainingData(X, X, self.data.y[rows], weight, None)
+
+    def _kernel_matrix(self, part: TrainingData) -> Array:
+        matrix, semidefinite = self.model._training_matrix(part.X)
+        if not semidefinite:  # then centring must make it so
+            centred = matrix.copy()
+            if self.model.fit_intercept:
+                center_kernel(centred, part.weight)
+            self.model._require_semidefinite(centred, part)
+        return matrix
+
+    def _evaluate_kernel(self, fold: Fold, coefficients: Array, intercepts: Array) -> Array:
+        """Evaluate kernel expansions over the training rows at the test rows, all at once."""
+        X, flat = self.data.X, coefficients.reshape(-1, coefficients.shape[-1])
+        usable = np.isfinite(flat).all(axis=1)
+        values = np.full((len(flat), len(fold.test)), np.nan)
+        if self.model.kernel == "precomputed":
+            values[usable] = flat[usable] @ X[np.ix_(fold.test, fold.train)].T
+        else:
+            rows = self.model._rows_for_kernel(X)
+            values[usable] = self.model._kernel_products(
+                rows[fold.test], rows[fold.train], flat[usable]
+            )
+        return values.reshape(*coefficients.shape[:-1], -1) + intercepts[..., None]
+
+
+def _evaluate_linear(X: Any, coefficients: Array, intercepts: Array) -> Array:
+    values = np.asarray(X @ coefficients.reshape(-1, X.shape[1]).T).T
+    return values.reshape(*coefficients.shape[:-1], -1) + intercepts[..., None]

@@ -1,0 +1,203 @@
+"""FairRegressorCV: the settings of FairRegressor, chosen by error and fairness together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from sklearn.base import RegressorMixin, _fit_context
+
+from gferm.bins import BinsLike
+from gferm.cells import SensitiveBins
+from gferm.estimators.base import FairModel
+from gferm.estimators.regressor import FairRegressor
+from gferm.losses import Loss
+from gferm.model_selection.grid import KernelGrid
+from gferm.model_selection.judge import EchoRegressor
+from gferm.model_selection.rows import SearchRows
+from gferm.model_selection.search import PASSED_ON, FairSearch, Selection
+
+
+class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
+    """FairRegressor with its settings chosen by cross-validation, for error and fairness.
+
+    Tries every alpha and epsilon, and every kernel of the grids, on held-out folds; by default
+    chooses as the paper does (NVP): the fairest of the settings with nearly the lowest error. The
+    figures are exactly those of refitting every setting on every fold.
+
+    Parameters
+    ----------
+    loss : str or gferm.losses.Loss, default="squared"
+        As in `FairRegressor`. The square loss is exact and never refitted: one eigendecomposition
+        serves all settings of a kernel and all folds. Other losses are learned fold by fold.
+    alphas : list of float, default=None
+        Strengths of the regularisation. By default those of the paper, seventeen from 1e-4 to
+        1e4.
+    gammas : list of float or None, default=None
+        Values of the kernel's gamma; None is the kernel's own default.
+    epsilons : list of float or None, default=(0.0,)
+        How much unfairness is allowed, in units of y; None is the model without a constraint.
+    kernel : str or callable, default="rbf"
+        As in `FairRegressor`.
+    kernel_grid : dict or list of dict, default=None
+        Other values of kernel, gamma, degree, coef0 and kernel_params to try, as GridSearchCV's
+        ``param_grid``.
+    degree, coef0, kernel_params
+        Parameters of the kernel, where the grids do not name them.
+    epsilon_scale, y_bins, s_bins, intersectional, match, min_cell_size, fit_intercept
+        As in `FairRegressor`. Bins are settled once, on all rows, so every fold compares the same
+        groups.
+    tol, max_iter
+        As in `FairRegressor`.
+    cv : int, splitter or iterable of (train, test), default=None
+        Folds, as in GridSearchCV; None is five.
+    scoring : str or scorer, default=None
+        What error means; by default the mean absolute error.
+        Scorers of errors ("neg_…") give error = −score, others error = 1 − score.
+    unfairness : str or callable, default="auto"
+        "dgf", "general_fairness", "loss_general_fairness", "mean_distance",
+        "equalized_odds_difference", or a callable (y_true, y_pred, *, sensitive_features) that
+        is 0 for a fair model. "auto" is "dgf", or "mean_distance" where ``y_bins`` is one bin.
+    selection : {"nvp", "error"} or callable, default="nvp"
+        "nvp": of the settings whose error is at most best / (1 − tolerance), the fairest.
+        "error": the lowest error. A callable takes ``cv_results_`` and gives an index.
+    tolerance : float, default=0.1
+        Of "nvp".
+    n_jobs : int, default=None
+        Processes, through joblib; with its dask backend the workers of a cluster. A task is a
+        kernel, or a fold of it where the loss has no closed form.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        As in GridSearchCV: ``params``, ``param_…``, and ``mean_test_…``, ``std_test_…``,
+        ``rank_test_…``, ``split0_test_…`` and so on for "error" and for the unfairness (its name,
+        such as "dgf"); both better when smaller. ``n_test_dgf`` counts the folds that had
+        somebody to compare; ``split0_dropped_pairs`` the pairs of groups that the training part
+        of a fold could not compare.
+    best_index_, best_params_, best_error_, best_unfairness_
+        The chosen setting.
+    best_estimator_ : FairRegressor
+        Fitted on all rows with it.
+    pareto_ : array of int
+        Settings that no other one beats in error without losing in fairness, by error.
+    rule_ : callable
+        What chose: `fairest_within` for "nvp".
+    unfairness_ : str
+        What is measured.
+    n_splits_ : int
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from gferm import FairRegressorCV
+    >>> from gferm.datasets import make_fair_regression
+    >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+    >>> search = FairRegressorCV(gammas=[0.01, 0.1], epsilons=[0, 0.1, None], y_bins=3)
+    >>> search = search.fit(X, y, sensitive_features=s)
+    >>> len(search.cv_results_["params"])  # 2 gammas, 17 alphas, 3 epsilons
+    102
+    >>> sorted(search.best_params_)
+    ['alpha', 'epsilon', 'gamma']
+    """
+
+    _model: ClassVar[type[FairModel]] = FairRegressor
+    _default_scoring: ClassVar[str] = "neg_mean_absolute_error"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: constraint
+            for name, constraint in FairRegressor._parameter_constraints.items()
+            if name in PASSED_ON
+        },
+        **FairSearch._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        alphas: Any = None,
+        gammas: Any = None,
+        epsilons: Any = (0.0,),
+        kernel: str | Callable[..., float] = "rbf",
+        kernel_grid: KernelGrid | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        epsilon_scale: str = "mean",
+        y_bins: BinsLike = 10,
+        s_bins: SensitiveBins = "auto",
+        intersectional: bool = True,
+        match: str = "prediction",
+        min_cell_size: int = 1,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+        cv: Any = None,
+        scoring: Any = None,
+        unfairness: Any = "auto",
+        selection: Selection = "nvp",
+        tolerance: float = 0.1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            loss,
+            alphas=alphas,
+            gammas=gammas,
+            epsilons=epsilons,
+            kernel=kernel,
+            kernel_grid=kernel_grid,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            epsilon_scale=epsilon_scale,
+            y_bins=y_bins,
+            s_bins=s_bins,
+            intersectional=intersectional,
+            match=match,
+            min_cell_size=min_cell_size,
+            fit_intercept=fit_intercept,
+            tol=tol,
+            max_iter=max_iter,
+            cv=cv,
+            scoring=scoring,
+            unfairness=unfairness,
+            selection=selection,
+            tolerance=tolerance,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> FairRegressorCV:
+        """Try every setting on held-out rows, choose one, and fit it on all rows.
+
+        Parameters
+        ----------
+        X, y, sensitive_features
+            As in `FairRegressor.fit`.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the rows, in training and in both measures.
+        groups : array of shape (n_samples,), default=None
+            For splitters such as GroupKFold.
+
+        Returns
+        -------
+        self : FairRegressorCV
+        """
+        return self._fit(X, y, sensitive_features, sample_weight, groups)
+
+    def _make_echo(self, rows: SearchRows) -> FairModel:
+        return EchoRegressor()
