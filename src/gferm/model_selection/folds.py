@@ -29,12 +29,15 @@ class SearchFold(Fold):
 
     Attributes
     ----------
+    cells : Cells or None
+        Of the test part.
     dropped : int
         Pairs that all rows compare but this training part does not.
     problem : str
         Why nothing can be compared, or learned, in this fold; empty if something can.
     """
 
+    cells: Cells | None
     dropped: int
     problem: str
 
@@ -68,12 +71,13 @@ def make_fold(
 ) -> SearchFold:
     """Compare the cells of the training rows."""
     if cells is None or contrasts is None:
-        return SearchFold(train, test, None, 0, "")
+        return SearchFold(train, test, None, None, 0, "")
+    judged, n_pairs = cells.take(test), len(contrasts.compared)
     try:
         own = build(train)
     except NothingToCompareError as error:
-        return SearchFold(train, test, None, len(contrasts.compared), str(error))
-    return SearchFold(train, test, own, len(contrasts.compared) - len(own.compared), "")
+        return SearchFold(train, test, None, judged, n_pairs, str(error))
+    return SearchFold(train, test, own, judged, n_pairs - len(own.compared), "")
 
 
 def _rows(rows: Any) -> Rows:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.cells import Cells
 from gferm.estimators.base import FairModel
 from gferm.estimators.classifier import FairClassifier
 from gferm.estimators.regressor import FairRegressor
@@ -47,8 +46,6 @@ class Judge:
     ----------
     echo : EchoRegressor or EchoClassifier
     error, unfairness : Measure
-    cells : Cells or None
-        Of all rows.
     sensitive : dict of arrays
         The sensitive attributes of all rows.
     """
@@ -56,7 +53,6 @@ class Judge:
     echo: Any
     error: Measure
     unfairness: Measure
-    cells: Cells | None
     sensitive: dict[str, npt.NDArray[Any]]
 
     def __call__(self, predictions: Array, fold: SearchFold, data: TrainingData) -> Array:
@@ -77,7 +73,7 @@ class Judge:
             answers=self.echo._answers(outputs),
             outputs=outputs,
             weight=None if data.weight is None else data.weight[test],
-            cells=None if self.cells is None else self.cells.take(test),
+            cells=fold.cells,
             sensitive=next(iter(columns.values())) if len(columns) == 1 else columns,
         )
 

@@ -159,7 +159,7 @@ class FairSearch(KernelMachine, ABC):
         name, unfairness = unfairness_measure(self.unfairness, rows.cells)
         echo = self._make_echo(rows)
         error = error_measure(self.scoring or self._default_scoring, echo)
-        judge = Judge(echo, error, unfairness, rows.cells, rows.sensitive)
+        judge = Judge(echo, error, unfairness, rows.sensitive)
         figures, unconverged = self._judge_all(models, rows, grid, judge)
         _require_an_answer(figures, rows.folds)
         with unchanged_on_error(self):

@@ -26,13 +26,12 @@ from gferm.arrays import Array
 from gferm.contrasts import Contrasts, no_contrasts
 from gferm.solver.assemble import center_and_scale
 from gferm.solver.every_epsilon import multipliers_of_grid
-from gferm.solver.hat import HatMatrix
+from gferm.solver.hat import FEW_TIMES, HatMatrix
 from gferm.solver.system import System, Target
 from gferm.threads import for_each
 
 Rows = npt.NDArray[np.intp]
 COLUMNS_AT_ONCE = 0.25  # of n: right-hand sides that are rotated together
-LARGE_FOLD = 0.25  # of n: from here on one fold at a time, for the sake of memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ class HeldOutKernel:
                 predictions[group[i]] = self._predict(fold, sources[i], rotated[:, own], grid)
 
             largest = n - min(len(folds[k].train) for k in group)
-            for_each(work, range(len(group)), alone=largest > LARGE_FOLD * n)
+            for_each(work, range(len(group)), alone=FEW_TIMES * largest > n)
         return predictions
 
     def _sources(self, fold: Fold) -> Array:

@@ -14,7 +14,7 @@ from gferm.arrays import Array
 from gferm.contrasts import Contrasts
 from gferm.solver.path import trace_path
 from gferm.solver.projection import ACCEPTED_EXCESS
-from gferm.solver.system import without_noise
+from gferm.solver.system import noise_free_spectrum
 
 
 def multipliers_of_grid(
@@ -25,30 +25,35 @@ def multipliers_of_grid(
     NaN where an epsilon cannot be met. ``grams`` are the G, shape (n_alphas, m, m), and ``plain``
     the c₀, shape (n_alphas, m).
     """
-    grams, start = without_noise(grams), plain - contrasts.offset
+    values, vectors = noise_free_spectrum(grams)
+    start = plain - contrasts.offset
     sizes = contrasts.norm.values(start)
     found = np.zeros((len(grams), len(epsilons), start.shape[1]))
-    positive = [j for j, epsilon in enumerate(epsilons) if epsilon]
     for j, epsilon in enumerate(epsilons):
         if epsilon == 0:
-            found[:, j] = _meet_exactly(grams, start, sizes, contrasts)
+            found[:, j] = _meet_exactly(values, vectors, start, sizes, contrasts)
+    positive = [j for j, epsilon in enumerate(epsilons) if epsilon]
     if positive:
         bounds = contrasts.scale * np.array([epsilons[j] for j in positive], dtype=float)
         for i in np.flatnonzero(sizes > bounds.min()):
-            found[i, positive] = _on_the_path(grams[i], start[i], bounds, contrasts)
+            gram = (vectors[i] * values[i]) @ vectors[i].T
+            found[i, positive] = _on_the_path(gram, start[i], bounds, contrasts)
     return found
 
 
-def _meet_exactly(grams: Array, start: Array, sizes: Array, contrasts: Contrasts) -> Array:
+def _meet_exactly(
+    values: Array, vectors: Array, start: Array, sizes: Array, contrasts: Contrasts
+) -> Array:
     """Solve G ν = c₀ − o for every alpha, in the directions that G moves."""
-    inverse = np.linalg.pinv(grams, rcond=grams.shape[-1] * np.finfo(float).eps, hermitian=True)
-    nu = (inverse @ start[..., None])[..., 0]
-    left = start - (grams @ nu[..., None])[..., 0]
-    nu += (inverse @ left[..., None])[..., 0]
-    left = start - (grams @ nu[..., None])[..., 0]
-    unmet = contrasts.norm.values(left) > ACCEPTED_EXCESS * sizes
-    for i in np.flatnonzero(unmet):
-        nu[i] = _on_the_path(grams[i], start[i], np.zeros(1), contrasts)[0]
+    moved = values > 0.0
+    inverse = np.zeros_like(values)
+    np.divide(1.0, values, out=inverse, where=moved)
+    along = np.einsum("aji,aj->ai", vectors, start)
+    nu: Array = np.einsum("aij,aj->ai", vectors, inverse * along)
+    left = np.einsum("aij,aj->ai", vectors, np.where(moved, 0.0, along))
+    for i in np.flatnonzero(contrasts.norm.values(left) > ACCEPTED_EXCESS * sizes):
+        gram = (vectors[i] * values[i]) @ vectors[i].T
+        nu[i] = _on_the_path(gram, start[i], np.zeros(1), contrasts)[0]
     return nu
 
 

@@ -31,12 +31,13 @@ from scipy.linalg import blas
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
 from gferm.solver.factorization import Spectrum
-from gferm.solver.series import Series
+from gferm.solver.series import RADIUS, Series
 
 PRECISION = float(np.finfo(float).eps)
 WORTH_IT = 0.25  # share of directions with one eigenvalue from which on they are left out
 HELD_OUT_AT_ONCE = 0.125  # of n² doubles, for the work on several alphas at a time …
 SMALL = 2**18  # … or this many, if they are more
+FEW_TIMES = 4  # rows held out go this often into all rows, at least, for work that needs memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,18 +112,21 @@ class HatMatrix:
     def _left(self, held: Array, lost: Array, alphas: Array) -> Iterator[tuple[Any, Array]]:
         """Give I − H_hh, for one alpha after another or for some at a time."""
         center = float(self.values[len(self.values) // 2]) if self.rest is None else self.rest
-        series = Series.around(center, self.values, alphas)
+        roomy = FEW_TIMES * held.shape[1] <= self.vectors.shape[1]  # for the sums of a series
+        series = Series.around(center, self.values, alphas, RADIUS if roomy else 0.0)
         if self.rest is not None or (series.pays and held.size > SMALL):
             yield from series.weighted_grams(held)
             return
         room = max(HELD_OUT_AT_ONCE * self.vectors.shape[1] ** 2, SMALL)
         at_once = max(1, int(room / max(held.size, held.shape[1] ** 2)))
-        scratch = np.empty((at_once, *held.shape))  # once: fresh memory costs as much as its use
+        at_once = min(at_once, len(alphas))
+        # once: fresh memory costs as much as its use
+        scratch, grams = (np.empty((at_once, rows, held.shape[1])) for rows in held.shape)
         for start in range(0, len(alphas), at_once):
             some = slice(start, min(start + at_once, len(alphas)))
             roots = np.sqrt(lost[some, :, None])
             scaled = np.multiply(roots, held, out=scratch[: len(roots)])
-            yield some, np.swapaxes(scaled, 1, 2) @ scaled
+            yield some, np.matmul(np.swapaxes(scaled, 1, 2), scaled, out=grams[: len(roots)])
 
     def _shrinkage(self, alphas: Array) -> tuple[Array, Array]:
         """Give kept and lost, as they differ from those of the rest if there is one."""
@@ -145,7 +149,13 @@ def _raise_above_all(matrix: Array, null: Array) -> None:
 
 
 def _weighted_products(left: Array, weights: Array, right: Array) -> Array:
-    """Give leftᵀ diag(w) right for each row w of the weights, in one product."""
-    stacked = (weights.T[:, :, None] * right[:, None, :]).reshape(len(right), -1)
-    products = (left.T @ stacked).reshape(left.shape[1], len(weights), right.shape[1])
-    return np.ascontiguousarray(products.transpose(1, 0, 2))
+    """Give leftᵀ diag(w) right for each row w of the weights, block by block of directions."""
+    n_alphas, (n, q) = len(weights), right.shape
+    blocks = row_blocks(n, n_alphas * q, 2**16)
+    stacked = np.empty((blocks[0].stop if blocks else 0, n_alphas, q))
+    total, part = np.zeros((2, left.shape[1], n_alphas * q))
+    for rows in blocks:
+        some = stacked[: rows.stop - rows.start]
+        np.multiply(weights.T[rows, :, None], right[rows, None, :], out=some)
+        total += np.matmul(left[rows].T, some.reshape(len(some), -1), out=part)
+    return np.ascontiguousarray(total.reshape(-1, n_alphas, q).transpose(1, 0, 2))

@@ -45,48 +45,61 @@ class Series:
     last: npt.NDArray[np.intp]
 
     @classmethod
-    def around(cls, center: float, values: Array, alphas: Array) -> Series:
+    def around(cls, center: float, values: Array, alphas: Array, radius: float = RADIUS) -> Series:
         """Expand around ``center``; directions that have this σ need not be among ``values``."""
-        deviations, radius = values - center, RADIUS * (center + alphas)
-        first = np.searchsorted(deviations, -radius, side="left")
-        last = np.searchsorted(deviations, radius, side="right")
+        deviations, reach = values - center, radius * (center + alphas)
+        first = np.searchsorted(deviations, -reach, side="left")
+        last = np.searchsorted(deviations, reach, side="right")
         return cls(alphas, deviations, center, first, last)
 
     @property
     def pays(self) -> bool:
-        """Whether it saves work beside summing over all directions for each alpha."""
+        """Whether it saves a tenth of summing over all directions for each alpha."""
         covered = self.last - self.first
-        return bool(covered.sum() > (TERMS + 1) * covered.max(initial=0))
+        saved = covered.sum() - (TERMS + 1) * covered.max(initial=0)
+        return bool(saved > 0.1 * len(self.alphas) * len(self.deviations))
 
     def weighted_grams(self, vectors: Array) -> Iterator[tuple[int, Array]]:
         """Give Σ lost_i u_i u_iᵀ for each alpha, with its place: from the smallest alpha up.
 
-        ``vectors`` has a direction in each row.
+        ``vectors`` has a direction in each row. The array that is given is the same each time.
         """
-        scratch, size = np.empty_like(vectors), vectors.shape[1]
-        sums = np.zeros((TERMS, size, size))
+        size, adder = vectors.shape[1], _Adder(vectors)
+        sums, gram = np.zeros((TERMS, size, size)), np.zeros((size, size))
         first = last = int(np.searchsorted(self.deviations, 0.0))
         for i in np.argsort(self.alphas):
             for rows in (slice(self.first[i], first), slice(last, self.last[i])):
                 for p in range(TERMS):
-                    sums[p] += _gram(vectors[rows], self.deviations[rows] ** (p + 1), scratch)
-            first, last = self.first[i], self.last[i]
+                    adder.add(sums[p], self.deviations[rows] ** (p + 1), rows)
+            first, last = int(self.first[i]), int(self.last[i])
             shift = self.center + self.alphas[i]
             share = self.alphas[i] / shift
-            gram = share * np.eye(size)
-            for p in range(TERMS):
-                gram += share * (-1.0 / shift) ** (p + 1) * sums[p]
+            if first < last:
+                powers = share * (-1.0 / shift) ** np.arange(1, TERMS + 1)
+                np.matmul(powers, sums.reshape(TERMS, -1), out=gram.reshape(-1))
+            else:
+                gram[:] = 0.0
+            gram.flat[:: size + 1] += share
             for rows in (slice(0, first), slice(last, None)):
-                weights = share * (shift / (shift + self.deviations[rows]) - 1.0)
-                gram += _gram(vectors[rows], weights, scratch)
+                adder.add(gram, share * (shift / (shift + self.deviations[rows]) - 1.0), rows)
             yield int(i), gram
 
 
-def _gram(vectors: Array, weights: Array, scratch: Array) -> Array:
-    """Give Σ w u uᵀ for weights of one sign."""
-    if not len(vectors):
-        return np.zeros((vectors.shape[1], vectors.shape[1]))
-    roots = np.sqrt(np.abs(weights))
-    scaled = np.multiply(roots[:, None], vectors, out=scratch[: len(vectors)])
-    gram: Array = scaled.T @ scaled
-    return gram if weights[0] + weights[-1] >= 0.0 else -gram
+class _Adder:
+    """Adds Σ w u uᵀ over some directions, in memory of its own: fresh memory costs as much."""
+
+    def __init__(self, vectors: Array) -> None:
+        self.vectors, self.scaled = vectors, np.empty_like(vectors)
+        self.product = np.empty((vectors.shape[1], vectors.shape[1]))
+
+    def add(self, total: Array, weights: Array, rows: slice) -> None:
+        """Add to ``total``; the weights have one sign."""
+        if not len(weights):
+            return
+        roots = np.sqrt(np.abs(weights))
+        scaled = np.multiply(roots[:, None], self.vectors[rows], out=self.scaled[: len(roots)])
+        np.matmul(scaled.T, scaled, out=self.product)
+        if weights[0] + weights[-1] >= 0.0:
+            total += self.product
+        else:
+            total -= self.product

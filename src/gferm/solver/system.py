@@ -215,22 +215,26 @@ class Reduction:
 
 
 def without_noise(gram: Array) -> Array:
-    """Make G symmetric, and drop eigenvalues that its own asymmetry shows to be rounding.
+    """Make G symmetric, and drop eigenvalues that its own asymmetry shows to be rounding."""
+    if gram.size == 0:
+        return gram
+    values, vectors = noise_free_spectrum(gram)
+    if values.all():
+        return (gram + gram.T) / 2
+    return np.asarray((vectors * values) @ vectors.T)
+
+
+def noise_free_spectrum(gram: Array) -> tuple[Array, Array]:
+    """Give the eigenvalues of G, zero where they are rounding, and its eigenvectors.
 
     Takes one G or a stack of them, shape (..., m, m).
     """
     transposed = np.swapaxes(gram, -1, -2)
-    symmetric: Array = (gram + transposed) / 2
-    if gram.size == 0:
-        return symmetric
-    values, vectors = np.linalg.eigh(symmetric)
+    values, vectors = np.linalg.eigh((gram + transposed) / 2)
     rounding = gram.shape[-1] * np.finfo(float).eps * values[..., -1]
     asymmetry = np.abs(gram - transposed).max(axis=(-1, -2))
-    noise = values <= np.maximum(rounding, 4.0 * asymmetry)[..., None]
-    if not noise.any():
-        return symmetric
-    values[noise] = 0.0
-    return np.asarray((vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+    values[values <= np.maximum(rounding, 4.0 * asymmetry)[..., None]] = 0.0
+    return values, vectors
 
 
 def _evaluate(form: Array, multipliers: Array) -> Array:
