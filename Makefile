@@ -20,7 +20,7 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[cli,plot,oracle]" --group test
+	$(BIN)/python -m pip install --quiet --editable ".[cli,plot,oracle,distributed]" --group test
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(BIN)/python

@@ -95,7 +95,7 @@ def test_the_certificate_holds_wherever_it_stops(loss):
     )
     for max_iter in (1, 3, 10, 30, 1000):
         task = Task(LOSSES[loss], 0.1, None, None, tol=1e-12, max_iter=max_iter)
-        early = solve_by_newton(core(), task, y)
+        early, _ = solve_by_newton(core(), task, y)
         assert early.n_iter <= max_iter
         assert early.objective - early.duality_gap <= optimum.objective * (1 + 1e-9)
         assert early.objective >= optimum.objective * (1 - 1e-9)

@@ -56,10 +56,12 @@ class Learner:
         self._solve = self._by_newton if method == "newton" else self._by_splitting
         self._core = FairRidge(factorized, contrasts, None)
         self._states: dict[int, State] = {}
+        self._slopes: dict[int, Array] = {}
 
     def forget(self) -> None:
         """Start afresh: what comes next is no neighbour."""
         self._states.clear()
+        self._slopes.clear()
 
     def learn(self, targets: Sequence[Array], task: Task) -> list[Solution]:
         """Solve for every target."""
@@ -88,7 +90,7 @@ class Learner:
     def _by_newton(self, k: int, y: Array, task: Task) -> Solution:
         """Use Newton's method, and splitting where rounding stopped it short of the optimum."""
         self._core.shift(first_shift(task, y, self._core.weight))
-        solution = solve_by_newton(self._core, task, y)
+        solution, self._slopes[k] = solve_by_newton(self._core, task, y, slopes=self._slopes.get(k))
         left = task.max_iter - solution.n_iter
         if solution.relative_gap <= task.tol or left <= 0:
             return solution

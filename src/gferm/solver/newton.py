@@ -104,15 +104,20 @@ class _Lagrangian:
         return found
 
 
-def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
+def solve_by_newton(
+    core: FairRidge, task: Task, y: Array, *, slopes: Array | None = None
+) -> tuple[Solution, Array]:
     """Minimise round by round until the duality gap is small, in ``max_iter`` Newton steps.
 
     It stops before when rounding lets it go no further: the gap stays, or a round does not end.
+    ``slopes`` are those that a neighbouring problem ended with; they are given back for the next.
     """
     fit = core.fit(y)
     require_reachable(core, fit)
     floor = zero_objective(core, task, y, fit)
     state, best = _Lagrangian(core, task, y, fit), None
+    if slopes is not None:
+        state.given = slopes
     iteration = rounds_in_vain = 0
     while iteration < task.max_iter:
         before, whole = np.empty(0, dtype=np.intp), False
@@ -144,7 +149,7 @@ def solve_by_newton(core: FairRidge, task: Task, y: Array) -> Solution:
             break
         state.rho *= 1.0 if state.stiff else GROWTH
     assert best is not None
-    return solution_of(core, best, y, floor, iteration)
+    return solution_of(core, best, y, floor, iteration), state.given
 
 
 def _newton_step(state: _Lagrangian, slopes: Array, kinks: npt.NDArray[np.intp]) -> Step:
