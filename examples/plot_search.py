@@ -36,8 +36,8 @@ search.fit(X, y, sensitive_features=s)
 SelectionDisplay.from_estimator(search)
 
 # %%
-# What was chosen, and what it is worth on rows that the search has never seen. ``verbose=1`` shows a
-# progress bar; ``n_jobs=2``, or joblib's dask backend, spreads the kernels over processes or over
+# What was chosen, and what it is worth on rows that the search has never seen. ``verbose=1`` shows
+# a progress bar; ``n_jobs=2``, or joblib's dask backend, spreads the kernels over processes or over
 # the workers of a cluster.
 print("chosen:", search.best_params_)
 naive = FairRegressorCV(**search.get_params() | {"selection": "error"})

@@ -63,7 +63,7 @@ def split_rows(
                 raise ValueError(
                     f"cv={cv!r} names row {rows.max()} in fold {k}, but there are {n_samples} rows."
                 )
-    return splits
+    return [(train % n_samples, test % n_samples) for train, test in splits]  # −1 is the last
 
 
 def make_fold(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.estimators.base import FairModel
@@ -22,7 +23,7 @@ from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import choose_solver
 from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
 from gferm.solver.learn import Learner, first_shift
-from gferm.solver.moments import Origin, project_columns, training_moments
+from gferm.solver.moments import Origin, training_moments
 from gferm.solver.task import Task
 from gferm.threads import one_blas_at_a_time
 
@@ -62,10 +63,15 @@ class HeldOut:
         X = self.data.X.tocsr() if hasattr(self.data.X, "tocsr") else self.data.X
         weight = self.data.weight
         origin = Origin.near_the_mean(X, self.targets, weight, **self.options)
-        parts = training_moments(X, self.targets, weight, origin, [fold.train for fold in folds])
+        columns = [fold.spread_columns(X.shape[0]) for fold in folds]
+        rows = [fold.train for fold in folds]
+        parts, probe = training_moments(
+            X, self.targets, weight, origin, sparse.hstack(columns, format="csr"), rows
+        )
+        ends = np.cumsum([one.shape[1] for one in columns])
+        probes = np.split(probe, ends[:-1], axis=1)
         predictions = []
-        for fold, moments in zip(folds, parts, strict=True):
-            probe = project_columns(X, fold.columns, fold.train)
+        for fold, moments, probe in zip(folds, parts, probes, strict=True):
             system, targets = moments.system(probe, origin, X, weight, **self.options)
             found = solve_grid(system, targets, fold, grid)
             predictions.append(_evaluate_linear(X[fold.test], *found))

@@ -54,6 +54,12 @@ class Fold:
         """C of the training part."""
         return no_contrasts(len(self.train)) if self.contrasts is None else self.contrasts.columns
 
+    def spread_columns(self, n: int) -> sparse.csr_array:
+        """C as columns over all n rows, zero outside the training part."""
+        columns = self.columns.tocoo()
+        place = (self.train[columns.row], columns.col)
+        return sparse.csr_array((columns.data, place), shape=(n, columns.shape[1]))
+
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -100,28 +106,26 @@ class HeldOutKernel:
     def predict(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Predict the test part of every fold."""
         n, predictions = len(self.labels), [np.empty(0)] * len(folds)
+
+        def work(job: tuple[int, Array, Array]) -> None:
+            k, sources, rotated = job
+            predictions[k] = self._predict(folds[k], sources, rotated, grid)
+
         for group in _groups(folds, self.labels.shape[1], int(COLUMNS_AT_ONCE * n)):
             sources = [self._sources(folds[k]) for k in group]
-            rotated = self.hat.rotate(np.hstack(sources))
             ends = np.cumsum([source.shape[1] for source in sources])
-
-            def work(i: int, group=group, sources=sources, rotated=rotated, ends=ends) -> None:  # type: ignore[no-untyped-def]
-                own = slice(ends[i] - sources[i].shape[1], ends[i])
-                fold = folds[group[i]]
-                predictions[group[i]] = self._predict(fold, sources[i], rotated[:, own], grid)
-
+            rotated = np.split(self.hat.rotate(np.hstack(sources)), ends[:-1], axis=1)
             largest = n - min(len(folds[k].train) for k in group)
-            for_each(work, range(len(group)), alone=FEW_TIMES * largest > n)
+            jobs = list(zip(group, sources, rotated, strict=True))
+            for_each(work, jobs, alone=FEW_TIMES * largest > n)
         return predictions
 
     def _sources(self, fold: Fold) -> Array:
         """Give R = [labels, C] of the training part, zero elsewhere."""
-        columns = fold.columns.toarray()
-        sources = np.zeros((len(self.labels), self.labels.shape[1] + columns.shape[1]))
-        sources[fold.train] = np.hstack(
-            [self.labels[fold.train], columns / self.scale[fold.train, None]]
-        )
-        return sources
+        labels = np.zeros_like(self.labels)
+        labels[fold.train] = self.labels[fold.train]
+        columns = fold.spread_columns(len(labels)).toarray() / self.scale[:, None]
+        return np.hstack([labels, columns])
 
     def _predict(self, fold: Fold, sources: Array, rotated: Array, grid: Grid) -> Array:
         held = np.setdiff1d(np.arange(len(self.labels)), fold.train)

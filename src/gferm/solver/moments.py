@@ -148,28 +148,22 @@ def training_moments(
     targets: Array,
     weight: Array | None,
     origin: Origin,
+    columns: sparse.csr_array,
     parts: Sequence[npt.NDArray[np.intp]],
-) -> list[Moments]:
-    """Give the moments of several overlapping parts, each by what it lacks if that is less."""
-    n = len(targets)
-    whole, _ = sum_over(X, targets, weight, origin)
+) -> tuple[list[Moments], Array]:
+    """Give the moments of several overlapping parts, each by what it lacks if that is less.
+
+    And Xᵀ·columns for columns over all rows, from the same pass.
+    """
+    whole, probe = sum_over(X, targets, weight, origin, columns)
     moments = []
     for rows in parts:
-        times = np.bincount(rows, minlength=n)
+        times = np.bincount(rows, minlength=len(targets))
         lacking = np.flatnonzero(times == 0)
         few = lacking.size <= rows.size and times.max(initial=0) <= 1
         part, _ = sum_over(X, targets, weight, origin, rows=lacking if few else rows)
         moments.append(whole - part if few else part)
-    return moments
-
-
-def project_columns(X: Any, columns: sparse.csr_array, rows: npt.NDArray[np.intp]) -> Array:
-    """Give XᵀC for columns C over some rows of X; they sum to zero, so no origin matters."""
-    probe = np.zeros((X.shape[1], columns.shape[1]))
-    first = dense(X[rows[:1]])
-    for part in row_blocks(rows.size, X.shape[1]):
-        probe += (columns[part].T @ (dense(X[rows[part]]) - first)).T
-    return probe
+    return moments, probe
 
 
 def above_rounding(probe: Array, floor: Array) -> Array:
