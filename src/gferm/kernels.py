@@ -160,9 +160,7 @@ def center_kernel(matrix: Array, weight: Array | None) -> Array:
     means: Array = matrix @ share
     shift = means - 0.5 * float(means @ share)
     for rows in row_blocks(n, n):
-        block = matrix[rows]
-        block -= shift
-        block -= shift[rows, None]
+        matrix[rows] -= np.add.outer(shift[rows], shift)  # in one go: symmetric to the last digit
     return means
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-Advance = Callable[[], None]
+Advance = Callable[[int], None]
 
 
 @contextmanager
 def progress(total: int, what: str, *, show: bool) -> Iterator[Advance]:
-    """Show how far ``total`` steps have come, on stderr; call what it gives after each step."""
+    """Show how far ``total`` steps have come, on stderr; tell what it gives of steps done."""
     if not show:
-        yield lambda: None
+        yield lambda steps: None
         return
     try:
         from rich import progress as bars
@@ -31,7 +31,7 @@ def progress(total: int, what: str, *, show: bool) -> Iterator[Advance]:
         console=Console(stderr=True),
     ) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda steps: bar.advance(task, steps)
 
 
 class _Lines:
@@ -40,8 +40,8 @@ class _Lines:
     def __init__(self, total: int, what: str) -> None:
         self.total, self.what, self.done, self.start = total, what, 0, perf_counter()
 
-    def __call__(self) -> None:
-        before, self.done = self.done, self.done + 1
+    def __call__(self, steps: int) -> None:
+        before, self.done = self.done, self.done + steps
         if self.done * 10 // self.total > before * 10 // self.total:
             spent = perf_counter() - self.start
             left = spent / self.done * (self.total - self.done)

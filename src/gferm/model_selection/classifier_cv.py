@@ -56,11 +56,13 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         Folds, as in GridSearchCV; None is five.
     scoring : str or scorer, default=None
         What error means; by default 1 − accuracy.
-        Scorers of errors ("neg_…") give error = −score, others error = 1 − score.
+        Scorers of errors ("neg_…") give error = −score, others error = 1 − score. A scorer of
+        one's own may ask the model for its answers, but is given its outputs in place of X.
     unfairness : str or callable, default="auto"
         "dgf", "general_fairness", "loss_general_fairness", "mean_distance",
         "equalized_odds_difference", or a callable (y_true, y_pred, *, sensitive_features) that
-        is 0 for a fair model. "auto" is "dgf", or "mean_distance" where ``y_bins`` is one bin.
+        is 0 for a fair model. "auto" is "dgf", or "mean_distance" where ``y_bins`` is one bin,
+        which compares the shares of the classes.
     selection : {"nvp", "error"} or callable, default="nvp"
         "nvp": of the settings whose error is at most best / (1 − tolerance), the fairest.
         "error": the lowest error. A callable takes ``cv_results_`` and gives an index.
@@ -91,6 +93,8 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
     unfairness_ : str
         What is measured.
     n_splits_ : int
+    n_iter_ : int
+        Of the chosen model.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     classes_ : array of shape (n_classes,)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
+from sklearn.utils.validation import _num_samples
 
 from gferm.cells import Cells
 from gferm.contrasts import Contrasts
@@ -46,24 +49,43 @@ def split_rows(
     cv: Any, X: Any, y: Any, groups: Any, *, classifier: bool
 ) -> list[tuple[Rows, Rows]]:
     """Ask a splitter, an iterable or a number of folds for its train and test rows."""
-    n_samples = len(y)
-    splitter = check_cv(cv, y, classifier=classifier)
+    name, n_samples = name_of(cv), _num_samples(y)
+    if groups is not None and _num_samples(groups) != n_samples:
+        raise ValueError(
+            f"groups has {_num_samples(groups)} rows but there are {n_samples} samples; pass one "
+            "row per sample, in the same order."
+        )
     try:
-        splits = [(_rows(train), _rows(test)) for train, test in splitter.split(X, y, groups)]
-    except ValueError as error:
-        raise ValueError(f"cv={cv!r} cannot split these {n_samples} rows: {error}") from error
+        X, y, groups = indexable(X, y, groups)
+        splitter = check_cv(cv, y, classifier=classifier)
+        splits = [
+            (_rows(train, n_samples), _rows(test, n_samples))
+            for train, test in splitter.split(X, y, groups)
+        ]
+    except (TypeError, ValueError) as error:
+        ungrouped = groups is None and "groups" in str(error)
+        remedy = " Pass fit(..., groups=...)." if ungrouped else ""
+        if name == "cv":
+            remedy = " An iterable cv gives pairs of training and test rows, as numbers or masks."
+        raise ValueError(
+            f"{name} cannot split these {n_samples} rows: {str(error).rstrip('.')}.{remedy}"
+        ) from error
     if not splits:
-        raise ValueError(f"cv={cv!r} gives no fold; use a number of folds of 2 or more.")
+        raise ValueError(f"{name} gives no fold; use a number of folds of 2 or more.")
     for k, (train, test) in enumerate(splits):
         if not train.size or not test.size:
             part = "test" if train.size else "training"
-            raise ValueError(f"cv={cv!r} leaves the {part} part of fold {k} empty.")
-        for rows in (train, test):
-            if rows.min() < -n_samples or rows.max() >= n_samples:
-                raise ValueError(
-                    f"cv={cv!r} names row {rows.max()} in fold {k}, but there are {n_samples} rows."
-                )
-    return [(train % n_samples, test % n_samples) for train, test in splits]  # −1 is the last
+            raise ValueError(
+                f"{name} leaves the {part} part of fold {k} empty; give it rows, or use fewer "
+                "folds."
+            )
+    return splits
+
+
+def name_of(cv: Any) -> str:
+    """Write the argument for a message, but for a list of rows, which would fill the screen."""
+    short = cv is None or isinstance(cv, Integral) or hasattr(cv, "split")
+    return f"cv={cv!r}" if short else "cv"
 
 
 def make_fold(
@@ -80,6 +102,14 @@ def make_fold(
     return SearchFold(train, test, own, judged, n_pairs - len(own.compared), "")
 
 
-def _rows(rows: Any) -> Rows:
-    given = np.asarray(rows)
-    return np.flatnonzero(given) if given.dtype.kind == "b" else given.astype(np.intp)
+def _rows(given: Any, n_samples: int) -> Rows:
+    """Number the rows of one part from 0, whether a splitter counts, or marks them."""
+    rows = np.asarray(given)
+    if rows.dtype.kind == "b" and rows.shape == (n_samples,):
+        return np.flatnonzero(rows)
+    if rows.size and (rows.dtype.kind not in "iu" or rows.ndim != 1):
+        raise ValueError(f"a part of shape {rows.shape} and type {rows.dtype} names no rows")
+    outside = rows[(rows < -n_samples) | (rows >= n_samples)]
+    if outside.size:
+        raise ValueError(f"row {outside[0]} is not there, the last one is {n_samples - 1}")
+    return rows.astype(np.intp) % n_samples

@@ -43,20 +43,24 @@ class SearchGrid:
 def read_grid(
     alphas: Any, gammas: Any, epsilons: Any, kernel_grid: KernelGrid | None
 ) -> SearchGrid:
-    """Check the grids that a user gave, and multiply them out."""
-    kernel_grids = [{}] if kernel_grid is None else _as_list_of_grids(kernel_grid)
+    """Check the grids that a user gave, and multiply them out; what is there twice, once."""
+    twice: dict[str, list[Any]] = {}
+    kernel_grids = [{}] if kernel_grid is None else _as_list_of_grids(kernel_grid, twice)
     if gammas is not None:
         if any("gamma" in one for one in kernel_grids):
             raise ValueError(
                 "gammas and kernel_grid both name values of gamma; leave gammas out, or gamma out "
                 "of kernel_grid."
             )
-        values = _values(gammas, "gammas", optional="the kernel's default")
+        values = _values(gammas, "gammas", twice, optional="the kernel's default")
         kernel_grids = [{"gamma": values, **one} for one in kernel_grids]
     shared = {
-        "alpha": _values(PAPER_ALPHAS if alphas is None else alphas, "alphas"),
-        "epsilon": _values(epsilons, "epsilons", optional="no constraint"),
+        "alpha": _values(PAPER_ALPHAS if alphas is None else alphas, "alphas", twice),
+        "epsilon": _values(epsilons, "epsilons", twice, optional="no constraint"),
     }
+    if twice:
+        found = ", ".join(f"{name} has {values} more than once" for name, values in twice.items())
+        warnings.warn(f"{found}; each value is tried once.", UserWarning, stacklevel=5)
     kernels: list[dict[str, Any]] = []
     params: list[dict[str, Any]] = []
     order: list[int] = []
@@ -77,10 +81,14 @@ def read_grid(
     return SearchGrid(kernels, both, params, order)
 
 
-def _values(given: Any, name: str, *, optional: str | None = None) -> list[Any]:
+def _values(
+    given: Any, name: str, twice: dict[str, list[Any]], *, optional: str | None = None
+) -> list[Any]:
     """Read one list of numbers of at least 0, or None where it has a meaning."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ValueError(f"{name}={given!r} must be a list of numbers, such as {name}=[{given!r}].")
+    if _is_no_list(given):
+        alone = isinstance(given, Real) or (given is None and optional)
+        example = repr(given) if alone else "0.1, 1.0"
+        raise ValueError(f"{name}={given!r} must be a list of numbers, such as {name}=[{example}].")
     values = list(given)
     if not values:
         raise ValueError(f"{name}={given!r} is empty: there is nothing to try; give it a value.")
@@ -89,38 +97,63 @@ def _values(given: Any, name: str, *, optional: str | None = None) -> list[Any]:
         if not number and not (value is None and optional):
             also = f", or None for {optional}" if optional else ""
             raise ValueError(f"{name} has {value!r}; use finite numbers of 0 or larger{also}.")
-    return _distinct([None if value is None else float(value) for value in values], name)
+    return _distinct([None if value is None else float(value) for value in values], name, twice)
 
 
-def _as_list_of_grids(kernel_grid: Any) -> list[dict[str, Any]]:
-    grids = [kernel_grid] if isinstance(kernel_grid, Mapping) else list(kernel_grid)
+def _as_list_of_grids(kernel_grid: Any, twice: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    grids = [kernel_grid] if isinstance(kernel_grid, Mapping) else kernel_grid
+    if isinstance(grids, str) or not isinstance(grids, Iterable):
+        grids = [None]
+    grids = list(grids)
     if not grids:
         raise ValueError("kernel_grid=[] is empty: leave it out, or give it a dict of values.")
-    for grid in grids:
-        unknown = [name for name in grid if name not in KERNEL_PARAMETERS]
-        if unknown:
+    if not all(isinstance(grid, Mapping) for grid in grids):
+        raise ValueError(
+            f"kernel_grid={kernel_grid!r} must be a dict of lists, such as "
+            "{'degree': [2, 3]}, or a list of such dicts."
+        )
+    return [_read_kernels(grid, twice) for grid in grids]
+
+
+def _read_kernels(grid: Mapping[str, Any], twice: dict[str, list[Any]]) -> dict[str, Any]:
+    unknown = [name for name in grid if name not in KERNEL_PARAMETERS]
+    if unknown:
+        raise ValueError(
+            f"kernel_grid names {unknown}; it may name {list(KERNEL_PARAMETERS)}. The others "
+            "have grids of their own: alphas, epsilons."
+        )
+    read: dict[str, Any] = {}
+    for name, values in grid.items():
+        where = f"kernel_grid[{name!r}]"
+        if _is_no_list(values):
+            raise ValueError(f"{where}={values!r} must be a list, such as [{values!r}].")
+        read[name] = _distinct(list(values), where, twice)
+        if not read[name]:
             raise ValueError(
-                f"kernel_grid names {unknown}; it may name {list(KERNEL_PARAMETERS)}. The others "
-                "have grids of their own: alphas, epsilons."
+                f"{where}={values!r} is empty: there is nothing to try; leave {name!r} out, or "
+                "give it a value."
             )
-        empty = [name for name, values in grid.items() if len(values) == 0]
-        if empty:
-            raise ValueError(f"kernel_grid has no values for {empty}: there is nothing to try.")
-    return [
-        {name: _distinct(list(values), f"kernel_grid[{name!r}]") for name, values in grid.items()}
-        for grid in grids
-    ]
+    return read
 
 
-def _distinct(values: list[Any], name: str) -> list[Any]:
+def _is_no_list(given: Any) -> bool:
+    single = isinstance(given, (str, Mapping)) or not isinstance(given, Iterable)
+    return single or getattr(given, "ndim", 1) == 0
+
+
+def _distinct(values: list[Any], name: str, twice: dict[str, list[Any]]) -> list[Any]:
+    """Keep the first of equal values, and note the others."""
     kept: list[Any] = []
     for value in values:
-        if value not in kept:
+        if not any(_are_equal(value, other) for other in kept):
             kept.append(value)
-    if len(kept) < len(values):
-        warnings.warn(
-            f"{name} has {len(values) - len(kept)} values twice; each is tried once.",
-            UserWarning,
-            stacklevel=6,
-        )
+        elif not any(_are_equal(value, other) for other in twice.setdefault(name, [])):
+            twice[name].append(value)
     return kept
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except ValueError:  # dicts of arrays do not say
+        return False

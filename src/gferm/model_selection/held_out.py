@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.estimators.base import FairModel
@@ -23,9 +23,11 @@ from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import choose_solver
 from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
 from gferm.solver.learn import Learner, first_shift
-from gferm.solver.moments import Origin, training_moments
+from gferm.solver.moments import training_moments
 from gferm.solver.task import Task
 from gferm.threads import one_blas_at_a_time
+
+NEVER = 1e3  # below all other decisions: a class that was never seen is never predicted
 
 
 class HeldOut:
@@ -44,6 +46,11 @@ class HeldOut:
     """
 
     def __init__(self, model: FairModel, data: TrainingData) -> None:
+        n_samples, n_features = data.X.shape
+        self.wide = 2 * n_features > n_samples
+        is_linear = model.kernel == "linear" and isinstance(data.X, np.ndarray)
+        if is_linear and self.wide and model.fit_intercept:
+            data = data.centred()
         self.model, self.data, self.unconverged = model, data, 0
         self.loss = as_loss(model.loss, model._losses)
         self.targets = np.column_stack(model._targets(data.y))
@@ -52,27 +59,32 @@ class HeldOut:
     def predict(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Predict the test rows of every fold: (n_alphas, n_epsilons, n_models, n_test) each."""
         if self.loss != LOSSES["squared"]:
-            return [self._learn(fold, grid) for fold in folds]
-        n_samples, n_features = self.data.X.shape
-        if self.model.kernel == "linear" and 2 * n_features <= n_samples:
-            return self._by_moments(folds, grid)
-        return self._by_hat_matrix(folds, grid)
+            predictions = [self._learn(fold, grid) for fold in folds]
+        elif self.model.kernel == "linear" and not self.wide:
+            predictions = self._by_moments(folds, grid)
+        else:
+            predictions = self._by_hat_matrix(folds, grid)
+        for fold, values in zip(folds, predictions, strict=True):
+            there = self._classes_of(fold)
+            lowest = values[..., there, :].min(axis=(-2, -1), keepdims=True)
+            values[..., ~there, :] = lowest - NEVER
+        return predictions
 
     def _by_moments(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Solve in the features, with sums over the rows that are taken once."""
         X = self.data.X.tocsr() if hasattr(self.data.X, "tocsr") else self.data.X
         weight = self.data.weight
-        origin = Origin.near_the_mean(X, self.targets, weight, **self.options)
-        columns = [fold.spread_columns(X.shape[0]) for fold in folds]
-        rows = [fold.train for fold in folds]
-        parts, probe = training_moments(
-            X, self.targets, weight, origin, sparse.hstack(columns, format="csr"), rows
+        parts = training_moments(
+            X,
+            self.targets,
+            weight,
+            [(fold.train, fold.spread_columns(X.shape[0])) for fold in folds],
+            alpha=float(grid.alphas.min()),
+            **self.options,
         )
-        ends = np.cumsum([one.shape[1] for one in columns])
-        probes = np.split(probe, ends[:-1], axis=1)
         predictions = []
-        for fold, moments, probe in zip(folds, parts, probes, strict=True):
-            system, targets = moments.system(probe, origin, X, weight, **self.options)
+        for fold, (moments, probe) in zip(folds, parts, strict=True):
+            system, targets = moments.system(probe, X, weight, **self.options)
             found = solve_grid(system, targets, fold, grid)
             predictions.append(_evaluate_linear(X[fold.test], *found))
         return predictions
@@ -113,8 +125,9 @@ class HeldOut:
 
     def _learn(self, fold: Fold, grid: Grid) -> Array:
         """Learn a loss without a closed form: alphas from strong to weak, each from the last."""
-        part, targets = self._part(fold.train), list(self.targets[fold.train].T)
-        shape = (len(grid.alphas), len(grid.epsilons), len(targets))
+        part, there = self._part(fold.train), self._classes_of(fold)
+        targets = list(self.targets[np.ix_(fold.train, there)].T)
+        shape = (len(grid.alphas), len(grid.epsilons), len(there))
         task = Task(self.loss, 1.0, fold.contrasts, None, self.model.tol, self.model.max_iter)
         learner, is_linear = self._learner(part, fold, task)
         size = part.X.shape[1] if is_linear else part.y.size
@@ -130,8 +143,8 @@ class HeldOut:
                 except UnreachableEpsilonError:
                     continue
                 self.unconverged += any(one.relative_gap > task.tol for one in solutions)
-                coefficients[a, e] = [solution.coefficients for solution in solutions]
-                intercepts[a, e] = [solution.intercept for solution in solutions]
+                coefficients[a, e, there] = [solution.coefficients for solution in solutions]
+                intercepts[a, e, there] = [solution.intercept for solution in solutions]
         if is_linear:
             return _evaluate_linear(self.data.X[fold.test], coefficients, intercepts)
         return self._evaluate_kernel(fold, coefficients, intercepts)
@@ -157,6 +170,12 @@ class HeldOut:
             newton = choice.method == "newton"  # looks at the features in their own basis
             factorized = system.factorize(shift) if newton else system.diagonalize(shift)
         return Learner(factorized, task.contrasts, choice.method), choice.form == "linear"
+
+    def _classes_of(self, fold: Fold) -> npt.NDArray[np.bool_]:
+        """Say which models a training part can teach: one of several classes may be missing."""
+        if self.targets.shape[1] == 1:
+            return np.ones(1, dtype=bool)
+        return np.asarray((self.targets[fold.train] > 0).any(axis=0))
 
     def _part(self, rows: Rows) -> TrainingData:
         X = self.data.X

@@ -56,32 +56,33 @@ class Judge:
     sensitive: dict[str, npt.NDArray[Any]]
 
     def __call__(self, predictions: Array, fold: SearchFold, data: TrainingData) -> Array:
-        """Give error and unfairness, shape (2, n_settings); NaN for settings without a model."""
+        """Give error, unfairness and whether there is a model at all, shape (3, n_settings)."""
         outputs = predictions.reshape(-1, *predictions.shape[-2:])
         usable = np.isfinite(outputs).all(axis=(1, 2))
-        figures = np.full((2, len(outputs)), np.nan)
+        figures = np.full((3, len(outputs)), np.nan)
+        figures[2] = usable
         if usable.any():
             part = self._part(outputs[usable], fold, data)
-            figures[:, usable] = self.error(part), self.unfairness(part)
+            figures[:2, usable] = self.error(part), self.unfairness(part)
         return figures
 
     def _part(self, outputs: Array, fold: SearchFold, data: TrainingData) -> TestPart:
         test = fold.test
-        columns = {name: values[test] for name, values in self.sensitive.items()}
+        columns = {name: values[test] for name, values in self.sensitive.items()} or None
         return TestPart(
             y=data.y[test],
             answers=self.echo._answers(outputs),
             outputs=outputs,
             weight=None if data.weight is None else data.weight[test],
             cells=fold.cells,
-            sensitive=next(iter(columns.values())) if len(columns) == 1 else columns,
+            sensitive=next(iter(columns.values())) if columns and len(columns) == 1 else columns,
         )
 
 
 def judge_kernel(
     model: FairModel, data: TrainingData, folds: Sequence[SearchFold], grid: Grid, judge: Judge
 ) -> tuple[Array, int]:
-    """Give the figures of one kernel, shape (n_folds, 2, n_settings), and the unconverged models.
+    """Give the figures of one kernel, shape (n_folds, 3, n_settings), and the unconverged models.
 
     One unit of parallel work: everything it takes and gives can travel to another machine.
     """

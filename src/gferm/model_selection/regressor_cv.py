@@ -53,7 +53,8 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
         Folds, as in GridSearchCV; None is five.
     scoring : str or scorer, default=None
         What error means; by default the mean absolute error.
-        Scorers of errors ("neg_…") give error = −score, others error = 1 − score.
+        Scorers of errors ("neg_…") give error = −score, others error = 1 − score. A scorer of
+        one's own may ask the model for its answers, but is given its outputs in place of X.
     unfairness : str or callable, default="auto"
         "dgf", "general_fairness", "loss_general_fairness", "mean_distance",
         "equalized_odds_difference", or a callable (y_true, y_pred, *, sensitive_features) that
@@ -88,6 +89,8 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
     unfairness_ : str
         What is measured.
     n_splits_ : int
+    n_iter_ : int
+        Of the chosen model.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -19,7 +19,7 @@ def tabulate(
     folds: Sequence[SearchFold],
     unfairness: str,
 ) -> dict[str, Any]:
-    """Build the table from figures of shape (n_folds, 2, n_settings): error, then unfairness.
+    """Build the table from figures of shape (n_folds, 3, n_settings): error, then unfairness.
 
     An error is averaged over all folds: one that could not be fitted makes it NaN. An unfairness
     is averaged over the folds that have somebody to compare; ``n_test_…`` says how many.
@@ -53,7 +53,10 @@ _absent = object()
 
 def _masked(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     """Put the values of one parameter into a masked array, as GridSearchCV does."""
-    column = np.ma.MaskedArray(np.empty(len(values), dtype=object), mask=True)
+    there = [value for value in values if value is not _absent]
+    numbers = all(isinstance(value, (int, float)) for value in there)
+    dtype = np.array(there).dtype if numbers else np.dtype(object)
+    column = np.ma.MaskedArray(np.zeros(len(values), dtype=dtype), mask=True)
     for i, value in enumerate(values):
         if value is not _absent:
             column[i] = value

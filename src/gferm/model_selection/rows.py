@@ -14,7 +14,7 @@ from gferm.cells import Cells
 from gferm.contrasts import Contrasts, build_contrasts
 from gferm.estimators.base import FairModel
 from gferm.estimators.training import TrainingData, read_sensitive
-from gferm.model_selection.folds import SearchFold, make_fold, split_rows
+from gferm.model_selection.folds import SearchFold, make_fold, name_of, split_rows
 from gferm.solver.crossval import Rows
 
 
@@ -72,14 +72,14 @@ def read_rows(
             epsilon_scale=model.epsilon_scale,
         )
 
+    parts = [_that_count(k, split, data) for k, split in enumerate(splits)]
+    if is_classifier(model):
+        _require_two_classes(parts, data.y, name_of(cv))
     return SearchRows(
         data=[by_kernel[model.kernel] for model in models],
         cells=cells,
         sensitive=sensitive,
-        folds=[
-            make_fold(*_that_count(k, split, data), cells, contrasts, build)
-            for k, split in enumerate(splits)
-        ],
+        folds=[make_fold(*part, cells, contrasts, build) for part in parts],
     )
 
 
@@ -96,3 +96,13 @@ def _that_count(k: int, split: tuple[Rows, Rows], data: TrainingData) -> tuple[R
             "shuffle them."
         )
     return train, test
+
+
+def _require_two_classes(parts: Sequence[tuple[Rows, Rows]], y: npt.NDArray[Any], cv: str) -> None:
+    for k, (train, _) in enumerate(parts):
+        classes = np.unique(y[train]).tolist()
+        if len(classes) < 2:
+            raise ValueError(
+                f"{cv} leaves one class, {classes}, in the training part of fold {k}: there is "
+                "nothing to tell apart. Use stratified or shuffled folds."
+            )

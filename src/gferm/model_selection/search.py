@@ -9,7 +9,6 @@ table → rule → one setting → one fit  (results.py, rules.py)
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,8 +16,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from joblib.parallel import get_active_backend
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +27,7 @@ from gferm.estimators.base import FairModel
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import unchanged_on_error
 from gferm.losses import LOSSES, Loss, as_loss
-from gferm.model_selection.folds import SearchFold
+from gferm.model_selection.failures import require_an_answer, speak_up
 from gferm.model_selection.grid import KernelGrid, SearchGrid, read_grid
 from gferm.model_selection.judge import Judge, judge_kernel
 from gferm.model_selection.measures import error_measure, unfairness_measure
@@ -154,33 +153,48 @@ class FairSearch(KernelMachine, ABC):
                 "pass fit(X, y, sensitive_features=...). To choose by error alone, set "
                 "selection='error', and epsilons=[None] to train without a constraint."
             )
+        if sensitive_features is None and set(grid.shared.epsilons) != {None}:
+            raise ValueError(
+                f"sensitive_features is missing, but epsilons={list(grid.shared.epsilons)} ask for "
+                "fairness: pass fit(X, y, sensitive_features=...), or set epsilons=[None] to train "
+                "without a constraint on purpose."
+            )
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         rows = read_rows(models, X, y, **given, groups=groups, cv=self.cv)
+        if self.selection == "nvp" and rows.cells is None and not callable(self.unfairness):
+            raise ValueError(
+                "sensitive_features and y leave nobody to compare, so selection='nvp' has nothing "
+                "to choose by. Check sensitive_features, s_bins and y_bins, or set "
+                "selection='error'."
+            )
         name, unfairness = unfairness_measure(self.unfairness, rows.cells)
         echo = self._make_echo(rows)
         error = error_measure(self.scoring or self._default_scoring, echo)
         judge = Judge(echo, error, unfairness, rows.sensitive)
         figures, unconverged = self._judge_all(models, rows, grid, judge)
-        _require_an_answer(figures, rows.folds)
+        require_an_answer(grid.params, figures, rows.folds)
         with unchanged_on_error(self):
             self.cv_results_ = tabulate(grid.params, figures, rows.folds, name)
             self.n_splits_, self.unfairness_ = len(rows.folds), name
             self._choose()
             self.best_estimator_ = self._template(self.best_params_).fit(X, y, **given)
-            for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
+            for attribute in ("n_features_in_", "feature_names_in_", "classes_", "n_iter_"):
                 self.__dict__.pop(attribute, None)
                 with suppress(AttributeError):
                     setattr(self, attribute, getattr(self.best_estimator_, attribute))
-        _speak_up(figures, rows.folds, unconverged, self.tol)
+        speak_up(grid.params, figures, rows.folds, unconverged, self.tol)
         return self
 
     def _models(self, grid: SearchGrid) -> list[FairModel]:
-        """Give one model for each kernel, whose parameters are then checked."""
+        """Give one model for each kernel, and check its parameters."""
         constrained = [epsilon for epsilon in grid.shared.epsilons if epsilon is not None]
         epsilon = constrained[0] if constrained else None
         models = [self._template({**kernel, "epsilon": epsilon}) for kernel in grid.kernels]
-        for model in models:
-            model._validate_params()
+        for model, kernel in zip(models, grid.kernels, strict=True):
+            try:
+                model._validate_params()
+            except InvalidParameterError as error:
+                raise ValueError(f"kernel_grid has {kernel}, which cannot be: {error}") from error
             if grid.shared.alphas.min() == 0 and as_loss(model.loss, model._losses) != SQUARED:
                 raise ValueError(
                     f"alphas has 0, which is possible with loss='squared' only, not with "
@@ -195,7 +209,7 @@ class FairSearch(KernelMachine, ABC):
     def _judge_all(
         self, models: Sequence[FairModel], rows: SearchRows, grid: SearchGrid, judge: Judge
     ) -> tuple[Array, int]:
-        """Give error and unfairness, shape (n_folds, 2, n_settings), and the unconverged models.
+        """Give the figures, shape (n_folds, 3, n_settings), and the number of unconverged models.
 
         A kernel is one task where it serves all folds at once; else a fold is.
         """
@@ -207,12 +221,13 @@ class FairSearch(KernelMachine, ABC):
             for folds in parts
         ]
         found, unconverged = [], 0
-        with progress(len(tasks), "settings tried", show=bool(self.verbose)) as advance:
-            for figures, late in Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks):
+        n_models = len(grid.params) * len(rows.folds)
+        with progress(n_models, "models judged", show=bool(self.verbose)) as advance:
+            for figures, late in Parallel(n_jobs=self.n_jobs, **_as_they_come())(tasks):
                 found.append(figures)
                 unconverged += late
-                advance()
-        by_kernel = np.concatenate(found).reshape(len(models), len(rows.folds), 2, -1)
+                advance(figures[:, 0].size)
+        by_kernel = np.concatenate(found).reshape(len(models), len(rows.folds), 3, -1)
         return np.concatenate(list(by_kernel), axis=-1)[..., grid.order], unconverged
 
     def _choose(self) -> None:
@@ -220,7 +235,8 @@ class FairSearch(KernelMachine, ABC):
         results, column = self.cv_results_, f"mean_test_{self.unfairness_}"
         self.rule_ = self._rule(column)
         index, n_settings = self.rule_(results), len(results["params"])
-        if not isinstance(index, Integral) or not 0 <= int(index) < n_settings:
+        is_number = isinstance(index, Integral) and not isinstance(index, bool)
+        if not is_number or not 0 <= int(index) < n_settings:
             raise ValueError(
                 f"selection={self.selection!r} gave {index!r}; a callable must give the index of "
                 f"a setting, from 0 to {n_settings - 1}."
@@ -242,34 +258,8 @@ class FairSearch(KernelMachine, ABC):
 SQUARED = LOSSES["squared"]
 
 
-def _require_an_answer(figures: Array, folds: Sequence[SearchFold]) -> None:
-    if np.isfinite(figures[:, 0]).all(axis=0).any():
-        return
-    k = int(np.argmax(~np.isfinite(figures[:, 0]).any(axis=1)))
-    why = folds[k].problem or "no epsilon of the grid can be met, or the kernel is not usable."
-    raise ValueError(
-        f"Every setting failed in at least one fold. In fold {k}: {why} Use folds that keep all "
-        "groups in every training part (shuffled or stratified), larger epsilons, or fewer bins."
-    )
-
-
-def _speak_up(figures: Array, folds: Sequence[SearchFold], unconverged: int, tol: float) -> None:
-    """Say what went wrong in a search that succeeded."""
-    failed = ~np.isfinite(figures[:, 0])
-    if failed.any():
-        k = int(np.argmax(failed.any(axis=1)))
-        why = folds[k].problem or "epsilon cannot be met."
-        warnings.warn(
-            f"{int(failed.any(axis=0).sum())} of {failed.shape[1]} settings failed in a fold and "
-            f"cannot be chosen; their mean error is NaN. In fold {k}: {why}",
-            FitFailedWarning,
-            stacklevel=5,
-        )
-    if unconverged:
-        warnings.warn(
-            f"{unconverged} of {failed.size - int(failed.sum())} models did not reach tol={tol:g} "
-            "in max_iter iterations, so their figures are approximate. Use a larger max_iter, tol "
-            "or smallest alpha, or scale X.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+def _as_they_come() -> dict[str, str]:
+    """Ask joblib for one result after the other, where its backend can (loky, threads, Dask)."""
+    backend, _ = get_active_backend()
+    can = getattr(backend, "supports_return_generator", False)
+    return {"return_as": "generator"} if can else {}

@@ -84,5 +84,5 @@ def linear_system(
     targets = y[:, None]
     origin = Origin.near_the_mean(X, targets, weight, fit_intercept=fit_intercept)
     moments, probe = sum_over(X, targets, weight, origin, columns)
-    system, _ = moments.system(probe, origin, X, weight, fit_intercept=fit_intercept)
+    system, _ = moments.system(probe, X, weight, fit_intercept=fit_intercept)
     return system

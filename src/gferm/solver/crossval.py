@@ -94,6 +94,7 @@ class HeldOutKernel:
         self.scale = np.ones(len(matrix)) if weight is None else np.sqrt(weight)
         self.level = np.average(targets, axis=0, weights=weight) if fit_intercept else 0.0
         self.labels = self.scale[:, None] * (targets - self.level)
+        self.size = float(np.abs(self.scale**2 * matrix.diagonal()).max())
         _, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept)
         self.hat = HatMatrix.of(matrix, null)
 
@@ -129,9 +130,13 @@ class HeldOutKernel:
 
     def _predict(self, fold: Fold, sources: Array, rotated: Array, grid: Grid) -> Array:
         held = np.setdiff1d(np.arange(len(self.labels)), fold.train)
-        at_held, forms = self.hat.hold_out(held, rotated, sources.T @ sources, grid.alphas)
+        gram, t = sources.T @ sources, self.labels.shape[1]
+        # Where groups agree exactly, contrasts are rounding, and it must not be inverted.
+        seen = self.hat.sees(rotated, gram.diagonal(), self.size)
+        seen[:t] = True
+        gram *= np.outer(seen, seen)
+        at_held, forms = self.hat.hold_out(held, seen * rotated, gram, grid.alphas)
         at_test = at_held[:, np.searchsorted(held, fold.test)] / self.scale[fold.test, None]
-        t = self.labels.shape[1]
         plain, effects = np.swapaxes(at_test[:, :, :t], 1, 2), np.swapaxes(at_test[:, :, t:], 1, 2)
         shape = (len(grid.alphas), len(grid.epsilons), t, len(fold.test))
         predictions = np.empty(shape)

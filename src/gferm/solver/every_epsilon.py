@@ -38,7 +38,17 @@ def multipliers_of_grid(
         for i in np.flatnonzero(sizes > bounds.min()):
             gram = (vectors[i] * values[i]) @ vectors[i].T
             found[i, positive] = _on_the_path(gram, start[i], bounds, contrasts)
+    for j, epsilon in enumerate(epsilons):
+        if epsilon is not None:  # what G and rounding make of ν may be something else
+            bound = contrasts.scale * epsilon
+            left = contrasts.norm.values(_left_of(start, grams, found[:, j]))
+            found[left > bound + ACCEPTED_EXCESS * np.maximum(bound, sizes), j] = np.nan
     return found
+
+
+def _left_of(start: Array, grams: Array, multipliers: Array) -> Array:
+    """Give c₀ − o − G ν for every alpha."""
+    return np.asarray(start - np.einsum("aij,aj->ai", grams, multipliers))
 
 
 def _meet_exactly(

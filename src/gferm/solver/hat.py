@@ -31,9 +31,10 @@ from scipy.linalg import blas
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
 from gferm.solver.factorization import Spectrum
+from gferm.solver.moments import ROUNDING
 from gferm.solver.series import RADIUS, Series
 
-PRECISION = float(np.finfo(float).eps)
+PRECISION, SMALLEST = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 WORTH_IT = 0.25  # share of directions with one eigenvalue from which on they are left out
 HELD_OUT_AT_ONCE = 0.125  # of n² doubles, for the work on several alphas at a time …
 SMALL = 2**18  # … or this many, if they are more
@@ -65,11 +66,10 @@ class HatMatrix:
             _raise_above_all(matrix, null)
         spectrum = Spectrum.of(matrix)
         values, vectors = np.maximum(spectrum.values, 0.0), spectrum.vectors.T
-        resolution = len(values) * PRECISION * values[-1]
+        middle = float(values[_middle(values)])
+        same = np.abs(values - middle) <= len(values) * PRECISION * values[-1]
         if null is not None:
-            values[-1] = np.inf
-        middle = float(values[len(values) // 2])
-        same = np.abs(values - middle) <= resolution
+            values[-1], same[-1] = np.inf, False
         if same.sum() < WORTH_IT * len(values):
             return cls(values, vectors, None)
         return cls(values[~same], vectors[~same], middle)
@@ -78,12 +78,25 @@ class HatMatrix:
     def smallest_alpha(self) -> float:
         """The alpha below which the eigenvalues are not known well enough."""
         n = self.vectors.shape[1]
-        largest = self.values[np.isfinite(self.values)].max(initial=self.rest or 0.0)
-        return float(64.0 * n * PRECISION * largest)
+        return max(float(64.0 * n * PRECISION * self._largest), SMALLEST)
+
+    @property
+    def _largest(self) -> float:
+        return float(self.values[np.isfinite(self.values)].max(initial=self.rest or 0.0))
 
     def rotate(self, columns: Array) -> Array:
         """Give the coordinates of columns R along the vectors."""
         return np.ascontiguousarray(blas.dgemm(1.0, self.vectors.T, columns, trans_a=1))
+
+    def sees(self, rotated: Array, norms2: Array, size: float) -> npt.NDArray[np.bool_]:
+        """Say for each column c, of which ‖c‖² is given, whether A c is more than rounding.
+
+        ``size`` is that of the entries of A before it was centred.
+        """
+        squares = np.where(np.isfinite(self.values), self.values, 0.0) ** 2 @ rotated**2
+        if self.rest:
+            squares += self.rest**2 * np.maximum(norms2 - (rotated**2).sum(axis=0), 0.0)
+        return np.asarray(squares > (ROUNDING * max(self._largest, size)) ** 2 * norms2)
 
     def hold_out(
         self, rows: npt.NDArray[np.intp], rotated: Array, gram: Array, alphas: Array
@@ -111,7 +124,7 @@ class HatMatrix:
 
     def _left(self, held: Array, lost: Array, alphas: Array) -> Iterator[tuple[Any, Array]]:
         """Give I − H_hh, for one alpha after another or for some at a time."""
-        center = float(self.values[len(self.values) // 2]) if self.rest is None else self.rest
+        center = float(self.values[_middle(self.values)]) if self.rest is None else self.rest
         roomy = FEW_TIMES * held.shape[1] <= self.vectors.shape[1]  # for the sums of a series
         series = Series.around(center, self.values, alphas, RADIUS if roomy else 0.0)
         if self.rest is not None or (series.pays and held.size > SMALL):
@@ -139,13 +152,24 @@ class HatMatrix:
         return more, -more
 
 
+def _middle(values: Array) -> int:
+    """Give the place of the median, never that of the intercept beside others."""
+    return (len(values) - 1) // 2
+
+
 def _raise_above_all(matrix: Array, null: Array) -> None:
-    """Give the null vector the largest eigenvalue: alone there, it is computed exactly."""
+    """Give the null vector the largest eigenvalue: alone there, it is computed exactly.
+
+    What centring a large kernel left of it as rounding, and a small one would notice, goes first.
+    """
     blocks = row_blocks(*matrix.shape)
     norm = max(float(np.abs(matrix[rows]).sum(axis=1).max()) for rows in blocks)
     size = 1.5 * norm if norm > 0.0 else 1.0
+    left = matrix @ null
+    left -= 0.5 * (size + null @ left) * null
     for rows in blocks:
-        matrix[rows] += size * null[rows, None] * null
+        matrix[rows] -= left[rows, None] * null
+        matrix[rows] -= null[rows, None] * left
 
 
 def _weighted_products(left: Array, weights: Array, right: Array) -> Array:

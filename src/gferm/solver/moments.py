@@ -9,7 +9,7 @@ learning problem in the d weights of the features.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from gferm.solver.geometry import LinearGeometry
 from gferm.solver.system import System, Target
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
+LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +35,22 @@ class Origin:
 
     @classmethod
     def near_the_mean(
-        cls, X: Any, targets: Array, weight: Array | None, *, fit_intercept: bool
+        cls,
+        X: Any,
+        targets: Array,
+        weight: Array | None,
+        rows: npt.NDArray[np.intp] | None = None,
+        *,
+        fit_intercept: bool,
     ) -> Origin:
-        """Take the mean of the first block of rows, and the exact means of the targets."""
+        """Take the mean of the first block of all rows, or some; of the targets the exact means."""
         if not fit_intercept:
             return cls(np.zeros(X.shape[1]), np.zeros(targets.shape[1]))
-        first = row_blocks(*X.shape)[0]
-        return cls(dense(X[first]).mean(axis=0), np.average(targets, axis=0, weights=weight))
+        some = slice(None) if rows is None else rows
+        share = None if weight is None else weight[some]
+        first = row_blocks(X.shape[0] if rows is None else rows.size, X.shape[1])[0]
+        near = dense(X[first if rows is None else rows[first]]).mean(axis=0)
+        return cls(near, np.average(targets[some], axis=0, weights=share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +59,8 @@ class Moments:
 
     Attributes
     ----------
+    origin : Origin
+        Where they are counted from.
     mass : float
     shift : array of shape (d,)
     scatter : array of shape (d, d)
@@ -58,6 +70,7 @@ class Moments:
         Σ w y².
     """
 
+    origin: Origin
     mass: float
     shift: Array
     scatter: Array
@@ -66,22 +79,30 @@ class Moments:
     square: Array
 
     def __sub__(self, other: Moments) -> Moments:
-        return Moments(*(mine - its for mine, its in zip(self._sums, other._sums, strict=True)))
+        left = (mine - its for mine, its in zip(self._sums, other._sums, strict=True))
+        return Moments(self.origin, *left)
 
     @property
     def _sums(self) -> tuple[Any, ...]:
         return self.mass, self.shift, self.scatter, self.cross, self.rise, self.square
 
+    def spread(self, *, fit_intercept: bool) -> Array:
+        """Give Σ w x² of every feature, about its mean if there is an intercept."""
+        squares = self.scatter.diagonal()
+        return squares - self.shift**2 / self.mass if fit_intercept else squares
+
     def system(
-        self, probe: Array, origin: Origin, X: Any, weight: Array | None, *, fit_intercept: bool
+        self, probe: Array, X: Any, weight: Array | None, *, fit_intercept: bool
     ) -> tuple[System, list[Target]]:
         """Write the problem in d unknowns; the system aims at the first of the targets.
 
         ``probe`` is XᵀC. ``X`` and ``weight`` are the rows themselves, for losses that go back
         to them.
         """
-        matrix, cross, square, levels = self.scatter, self.cross, self.square, origin.y
-        probe = above_rounding(probe, ROUNDING * np.sqrt(matrix.diagonal() / self.mass))
+        matrix, cross, square, origin = self.scatter, self.cross, self.square, self.origin
+        spread = np.maximum(matrix.diagonal(), 0.0)  # of a difference, it may be rounding
+        probe = above_rounding(probe, ROUNDING * np.sqrt(spread / self.mass))
+        levels = origin.y
         anchor = np.zeros(len(matrix))
         if fit_intercept:
             mean, rise = self.shift / self.mass, self.rise / self.mass
@@ -140,30 +161,45 @@ def sum_over(
         scatter += x.T @ x
         cross += x.T @ y
         square += (y * y).sum(axis=0)
-    return Moments(mass, shift, scatter, cross, rise, square), probe
+    return Moments(origin, mass, shift, scatter, cross, rise, square), probe
 
 
 def training_moments(
     X: Any,
     targets: Array,
     weight: Array | None,
-    origin: Origin,
-    columns: sparse.csr_array,
-    parts: Sequence[npt.NDArray[np.intp]],
-) -> tuple[list[Moments], Array]:
+    parts: Sequence[tuple[npt.NDArray[np.intp], sparse.csr_array]],
+    *,
+    alpha: float,
+    fit_intercept: bool,
+) -> Iterator[tuple[Moments, Array]]:
     """Give the moments of several overlapping parts, each by what it lacks if that is less.
 
-    And Xᵀ·columns for columns over all rows, from the same pass.
+    A part is its rows and its columns over all rows; Xᵀ·columns comes with its moments. A part is
+    summed on its own, from its own origin, where a subtraction would lose digits that ``alpha``,
+    the smallest in use, does not outweigh: rows that were taken away were all there was of a
+    feature, or far larger than those that are left.
     """
+    options: dict[str, Any] = {"fit_intercept": fit_intercept}
+    origin = Origin.near_the_mean(X, targets, weight, **options)
+    columns = sparse.hstack([own for _, own in parts], format="csr")
     whole, probe = sum_over(X, targets, weight, origin, columns)
-    moments = []
-    for rows in parts:
+    enough = LEAST_LEFT * whole.spread(**options) - alpha
+    ends = np.cumsum([own.shape[1] for _, own in parts])
+    for (rows, own), seen in zip(parts, np.split(probe, ends[:-1], axis=1), strict=True):
         times = np.bincount(rows, minlength=len(targets))
         lacking = np.flatnonzero(times == 0)
-        few = lacking.size <= rows.size and times.max(initial=0) <= 1
-        part, _ = sum_over(X, targets, weight, origin, rows=lacking if few else rows)
-        moments.append(whole - part if few else part)
-    return moments, probe
+        if lacking.size <= rows.size and times.max(initial=0) <= 1:
+            moments = whole - sum_over(X, targets, weight, origin, rows=lacking)[0]
+            if (moments.spread(**options) >= enough).all():
+                yield moments, seen
+                continue
+        share = weight
+        if times.max(initial=0) > 1:  # to be there twice is to weigh twice
+            share = times * (np.ones(times.size) if weight is None else weight)
+        there = np.flatnonzero(times)
+        near = Origin.near_the_mean(X, targets, share, there, **options)
+        yield sum_over(X, targets, share, near, own, there)
 
 
 def above_rounding(probe: Array, floor: Array) -> Array:
