@@ -66,4 +66,4 @@ def _masked(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
 def _ranks(mean: Array) -> npt.NDArray[np.int32]:
     """Rank from the smallest; settings that failed share the last place."""
     filled = np.where(np.isfinite(mean), mean, np.inf)
-    return rankdata(filled, method="min").astype(np.int32)
+    return np.asarray(rankdata(filled, method="min"), dtype=np.int32)
