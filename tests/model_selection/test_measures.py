@@ -8,7 +8,9 @@ from sklearn.metrics import get_scorer
 
 from gferm import Bins, metrics
 from gferm.cells import CellScheme
-from gferm.model_selection.judge import EchoClassifier, EchoRegressor
+from gferm.estimators.training import TrainingData
+from gferm.model_selection.folds import SearchFold
+from gferm.model_selection.judge import EchoClassifier, EchoRegressor, Judge
 from gferm.model_selection.measures import (
     FAST_ERRORS_OF_CLASSES,
     FAST_ERRORS_OF_NUMBERS,
@@ -205,3 +207,19 @@ def test_warnings_that_are_errors_stay_warnings():
     echo, part = numbers()
     with pytest.raises(UserWarning, match="look"):
         error_measure(warn, echo)(part)
+
+
+def test_a_setting_without_all_of_its_models_is_not_judged():
+    echo, part = classes()
+    outputs = part.outputs.copy()
+    outputs[2, 1] = np.nan  # one class of three has no model
+    outputs[4] = np.nan
+    rows = np.arange(N)
+    fold = SearchFold(rows, rows, None, part.cells, 0, "")
+    judge = Judge(echo, error_measure("accuracy", echo), UNFAIRNESS["dgf"], {"s": S})
+    figures = judge(outputs[:, None], fold, TrainingData(rows, rows, part.y, None, None))
+    usable = ~np.isin(np.arange(SETTINGS), [2, 4])
+    np.testing.assert_array_equal(figures[2], usable)
+    np.testing.assert_array_equal(np.isfinite(figures[:2]), [usable, usable])
+    expected = np.mean(part.answers != part.y, axis=1)
+    np.testing.assert_allclose(figures[0, usable], expected[usable])

@@ -160,6 +160,7 @@ CASES = {
     "residual": (FairRegressorCV(match="residual", **NUMBERS_GRID), NUMBERS, 1e-7),
     "sum": (FairRegressorCV(epsilon_scale="sum", **NUMBERS_GRID), NUMBERS, 1e-7),
     "through the origin": (FairRegressorCV(fit_intercept=False, **NUMBERS_GRID), NUMBERS, 1e-7),
+    "no small cells": (FairRegressorCV(min_cell_size=9, **NUMBERS_GRID), NUMBERS, 1e-7),
     "tolerant": (FairRegressorCV(tolerance=0.5, **NUMBERS_GRID), NUMBERS, 1e-7),
     "strict": (FairRegressorCV(tolerance=0.0, **NUMBERS_GRID), NUMBERS, 1e-7),
     "huber": (FairRegressorCV("huber", y_bins=2, **TIGHT), NUMBERS, 1e-3),
@@ -186,7 +187,9 @@ def test_numbers_and_choice_are_those_of_fitting_every_setting_anew(case):
     assert search.best_unfairness_ == search.cv_results_["mean_test_dgf"][search.best_index_]
 
 
-def test_the_choices_of_the_cases_are_worth_comparing():
+def test_the_cases_are_worth_comparing():
+    few = fit(clone(CASES["no small cells"][0]), NUMBERS).cv_results_
+    assert 0 < sum(few[f"split{k}_dropped_pairs"][0] for k in range(3)) < 6
     chosen = [fit(clone(CASES[case][0]), NUMBERS).best_index_ for case in ("tolerant", "strict")]
     assert chosen[0] != chosen[1]
 

@@ -418,6 +418,14 @@ def test_models_that_do_not_converge_are_counted(kernel):
     assert told[0].filename == __file__
 
 
+def test_models_that_do_not_exist_are_not_counted():
+    grid = {"alphas": [0.1, 1.0], "epsilons": [0.0, None], "max_iter": 1}
+    search = FairRegressorCV("huber", kernel="linear", **grid, y_bins=EDGES, cv=SINGLE)
+    with pytest.warns() as caught:  # fourteen models: in one of four folds half are missing
+        search.fit(DATA.X, DATA.y, sensitive_features=DATA.s)
+    assert any("of 14 models did not reach" in str(one.message) for one in caught)
+
+
 def test_one_fold_a_row_may_choose_by_error():
     search = FairRegressorCV(alphas=[0.1, 1.0], y_bins=2, cv=LeaveOneOut(), selection="error")
     search.fit(DATA.X, DATA.y, sensitive_features=DATA.s)
