@@ -25,3 +25,7 @@ class OutsideBinsWarning(UserWarning):
 
 class SkippedComparisonWarning(UserWarning):
     """A class has no rows in some group, so the constraint says nothing about it there."""
+
+
+class ExperimentError(ValueError):
+    """An experiment cannot go on; the message says why and what to do."""

@@ -1,0 +1,131 @@
+"""A journal of finished work: one JSON line for each piece, safe against being killed.
+
+A line is on disk, whole, before the next piece of work begins. A line that was cut short is dropped
+when the journal is opened again; so work goes on where it stopped and the file ends with the same
+bytes as if nothing had happened. For that, records hold no times.
+
+A folder belongs to the settings in its ``settings.json``: other settings are refused, never mixed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gferm.exceptions import ExperimentError
+
+SETTINGS = "settings.json"
+DIGITS = 10  # what is left of a float: far more than is shown, fewer than rounding reaches
+
+
+def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Make the folder, or check that what it holds came from the same settings.
+
+    Raises
+    ------
+    ExperimentError
+        If it holds the results of other settings, or cannot be written to.
+    """
+    path, wanted = folder / SETTINGS, json.loads(json.dumps(settings))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        if found is None:
+            write_whole(path, json.dumps(wanted, indent=2) + "\n")
+            return
+    except (OSError, json.JSONDecodeError) as error:
+        raise ExperimentError(f"{folder} cannot be used for results: {error}.") from error
+    different = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+    if different:
+        listed = ", ".join(
+            f"{key} ({_short(found.get(key))} there, {_short(wanted.get(key))} now)"
+            for key in different
+        )
+        raise ExperimentError(
+            f"{folder} holds results of other settings: {listed}. To go on with those, ask for "
+            f"the same again; to start anew, choose another --out or delete {folder}."
+        )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ExperimentError(f"{path} could not be written: {error.strerror or error}.") from error
+
+
+class Journal:
+    """The records of one file, those of earlier runs first.
+
+    Attributes
+    ----------
+    path : Path
+    records : list of dict
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: list[dict[str, Any]] = []
+        try:
+            self._recover()
+        except OSError as error:
+            raise ExperimentError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+    def _recover(self) -> None:
+        if not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):  # the last line was cut short
+            os.truncate(self.path, whole)
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                self.records.append(json.loads(line))
+            except json.JSONDecodeError as error:
+                raise ExperimentError(
+                    f"{self.path} is damaged in line {number}: {error}. Delete the file to compute "
+                    "it anew."
+                ) from error
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Put a record on disk."""
+        line = json.dumps(rounded(record), separators=(",", ":"), allow_nan=False) + "\n"
+        before = self.path.stat().st_size if self.path.exists() else 0
+        try:
+            with self.path.open("ab") as file:
+                file.write(line.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            if self.path.exists():
+                os.truncate(self.path, before)
+            raise ExperimentError(
+                f"{self.path} could not be written: {error.strerror or error}. "
+                f"{len(self.records)} records are safe; make room and run the same command again "
+                "to go on."
+            ) from error
+        self.records.append(json.loads(line))
+
+
+def rounded(value: Any) -> Any:
+    """Round every float in lists and dicts; None stands for what is not a number."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if abs(value) < float("inf") else None
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
