@@ -14,17 +14,10 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from gferm.arrays import Array
-from gferm.bins import Bins
 from gferm.datasets import load_crime
 from gferm.frontier import Frontier, frontier
-from gferm.metrics import (
-    AVERAGES,
-    CellValues,
-    cell_rates,
-    dgf,
-    loss_general_fairness,
-    normalized_mae,
-)
+from gferm.metrics import CellValues, cell_rates, dgf, loss_general_fairness, normalized_mae
+from gferm.metrics.chance import chance_of_dgf
 
 SETTINGS = {"kernel": "rbf", "gamma": 0.1, "alpha": 0.3}
 N_FOLDS = 10
@@ -80,22 +73,12 @@ class HeldOut:
 
     def chance(self, model: int, average: str) -> Array:
         """Give the DGFs that chance alone produces: groups shuffled within each label bin."""
+        rates = self.rates(model)
+        hits = np.rint(np.nan_to_num(rates.values) * rates.counts)
         rng = np.random.default_rng(0)
-        bins, y = Bins.edges(self.data.y_bins), self.data.target
-        label = bins.assign(y)
-        hit = (bins.assign(self.predictions[model]) == label).astype(float)
-        s = self.data.sensitive_features[np.argsort(label, kind="stable")]
-        rows = [np.bincount(label, weights=self.data.sensitive_features == q) for q in (0, 1)]
-        harmonic = 2.0 / (1.0 / rows[0] + 1.0 / rows[1])
-        values = np.empty(N_PERMUTATIONS)
-        for i in range(N_PERMUTATIONS):
-            order = np.lexsort((rng.random(label.size), label))  # shuffled within each label bin
-            rates = [
-                np.bincount(label[order], weights=hit[order] * (s == q)) / rows[q] for q in (0, 1)
-            ]
-            n_ordered = 4 * bins.n_bins
-            values[i] = AVERAGES[average](np.abs(rates[0] - rates[1]), harmonic, n_ordered)
-        return values
+        return chance_of_dgf(
+            hits, rates.counts, n_permutations=N_PERMUTATIONS, average=average, rng=rng
+        ).values
 
     def _cells(self) -> dict[str, Any]:
         return {

@@ -50,17 +50,18 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         )
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all."""
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error tells more
+            part.unlink()
         raise ExperimentError(f"{path} could not be written: {error.strerror or error}.") from error
 
 

@@ -1,0 +1,103 @@
+"""Quantities against the size of the sample, in logarithms, beside the rate n^(−1/2).
+
+A curve is the median over draws, its band goes from the 10th to the 90th percentile. The dashed
+rate is scaled to the first point of one of the curves: in logarithms only its slope means anything.
+The slope of a curve is that of the line nearest to log median against log n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.plotting.style import COLORS, tidy
+
+BAND = (0.1, 0.5, 0.9)
+MARKS = {"o": COLORS[0], "s": COLORS[2], "^": COLORS[4]}  # not told apart by colour alone
+RATE = {"color": COLORS[-1], "linestyle": (0, (5, 3)), "linewidth": 1.2, "alpha": 0.7, "zorder": 4}
+PER_ROW = 2
+RESAMPLES = 200  # of the draws, for the standard error of a slope
+ROOM = 2.5  # factor of the view below the lowest median: a band may well reach down to zero
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Attributes
+    ----------
+    title, y_label : str
+    curves : dict of str to array of shape (n_sizes, repeats)
+        At most three, not negative, by their names in the legend.
+    beside : str
+        The curve at whose first point the rate starts.
+    """
+
+    title: str
+    y_label: str
+    curves: Mapping[str, Array]
+    beside: str
+
+
+def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
+    """Give the slope of log median in log n, and its standard error; NaN if a median is zero.
+
+    ``values`` has shape (n_sizes, repeats). The standard error is that over draws, by bootstrap.
+    """
+
+    def fit(values: Array) -> float:
+        medians = np.median(values, axis=1)
+        return float(np.polyfit(np.log(sizes), np.log(medians), 1)[0]) if medians.all() else np.nan
+
+    repeats = values.shape[1]
+    chosen = np.random.default_rng(0).integers(repeats, size=(RESAMPLES, repeats))
+    return fit(values), float(np.std([fit(values[:, draws]) for draws in chosen]))
+
+
+def need_matplotlib() -> None:
+    """Raise an ImportError with its remedy unless matplotlib is there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("The picture needs matplotlib: pip install 'gferm[plot]'.") from error
+
+
+def draw(sizes: Sequence[int], panels: Sequence[Panel]) -> bytes:
+    """Draw the panels, two in a row, with one legend below; gives a PNG."""
+    from matplotlib.figure import Figure  # not pyplot: no window, no figure left open
+
+    rows = -(-len(panels) // PER_ROW)
+    figure = Figure(figsize=(8.0, 3.1 * rows + 0.4), layout="constrained", dpi=200)
+    axes = figure.subplots(rows, PER_ROW, sharex=True, squeeze=False).ravel()
+    for ax, panel in zip(axes, panels, strict=True):
+        _draw_panel(ax, np.asarray(sizes), panel)
+    for ax in axes[-PER_ROW:]:
+        ax.set_xlabel("n, rows of the sample")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    file = BytesIO()
+    figure.savefig(file, format="png", metadata={"Software": None})
+    return file.getvalue()
+
+
+def _draw_panel(ax: Any, sizes: Array, panel: Panel) -> None:
+    lowest = np.inf
+    for (name, values), (marker, color) in zip(panel.curves.items(), MARKS.items(), strict=False):
+        low, middle, high = np.quantile(values, BAND, axis=1)
+        ax.fill_between(sizes, low, high, color=color, alpha=0.15, linewidth=0)
+        ax.plot(sizes, middle, color=color, marker=marker, markersize=4.5, label=name, zorder=3)
+        lowest = min(lowest, *middle[middle > 0])
+    start = np.median(panel.curves[panel.beside][0])
+    rate = start * np.sqrt(sizes[0] / sizes)
+    ax.plot(sizes, rate, label="rate $n^{-1/2}$", **RATE)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=min(lowest, rate[-1]) / ROOM)
+    ax.set_title(panel.title, fontsize="medium", loc="left")
+    ax.set_ylabel(panel.y_label)
+    tidy(ax)

@@ -1,0 +1,160 @@
+"""The fairness constraint of many training parts at once, from sums over their cells.
+
+A contrast is a combination of cell indicators: C = V_t D with D = [1/n_kp, −1/n_kq] for neighbours
+p, q among the populated groups of label bin k, as in contrasts.py. So with the matrices of
+nested.py, V_tᵀH'V_t = V_tᵀV_t − V_tᵀ(I − H')V_t,
+
+    G = Dᵀ (V_tᵀH'V_t) D,    c₀ = Dᵀ V_tᵀH'y_t,    predictions = ŷ − V̂ D ν.
+
+D has K (Q − 1) columns in every part; those of cells without rows are zero, and so is their ν.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gferm.arrays import Array
+from gferm.device import Device
+from gferm.solver.nested import Part
+from gferm.solver.two_groups import two_group_multipliers
+
+LABELS = 0  # the column of V with the labels
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the gaps may add up to: epsilon, as a mean or as the sum over ordered pairs."""
+
+    epsilon: float
+    scale: str = "mean"
+
+    def of_total(self, n_pairs: Array) -> Array:
+        """Give the bound on the sum over unordered pairs."""
+        return self.epsilon * (n_pairs if self.scale == "mean" else 0.5 * np.ones_like(n_pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class CellContrasts:
+    """Contrasts of one training part, or of several (first axis).
+
+    Attributes
+    ----------
+    columns : slice
+        The cells among the columns of V, by label bin and then by group.
+    counts : array of shape ([n_parts,] K·Q)
+        Rows in each cell.
+    weights : array of shape ([n_parts,] K·Q, K·(Q − 1))
+        D.
+    n_pairs : array of shape ([n_parts])
+        Unordered pairs of populated cells.
+    labels : array of shape ([n_parts,] K·Q)
+        The sum of the labels in each cell.
+    """
+
+    columns: slice
+    counts: Array
+    weights: Array
+    n_pairs: Array
+    labels: Array
+
+    @classmethod
+    def of(cls, columns: slice, counts: npt.NDArray[np.intp], labels: Array) -> CellContrasts:
+        """Compare all populated cells of a label bin; counts and labels are ([n_parts,] K, Q)."""
+        parts = counts.reshape(-1, *counts.shape[-2:])
+        weights = np.stack([_weights(part) for part in parts])
+        populated = (counts > 0).sum(axis=-1)
+        flat = (*counts.shape[:-2], -1)
+        return cls(
+            columns=columns,
+            counts=counts.reshape(flat).astype(float),
+            weights=weights.reshape(*counts.shape[:-2], *weights.shape[1:]),
+            n_pairs=(populated * (populated - 1) // 2).sum(axis=-1).astype(float),
+            labels=labels.reshape(flat),
+        )
+
+    def reduce(self, device: Device, part: Part) -> Reduced:
+        """Give the m-dimensional problem of every alpha and part."""
+        xp, cells = device.xp, self.columns
+        D = device.put(self.weights)
+        Dt = xp.swapaxes(D, -1, -2)
+        gram = Dt @ (device.put(_diagonals(self.counts)) - part.lost[..., cells, cells]) @ D
+        start = device.put(self.labels) - part.lost[..., cells, LABELS]
+        silent = device.put(_diagonals(1.0 * (np.abs(self.weights).max(axis=-2) == 0.0)))
+        return Reduced(
+            device=device,
+            gram=gram,
+            start=(Dt @ start[..., None])[..., 0],
+            silent=silent,
+            n_pairs=self.n_pairs,
+            plain=part.predictions[..., LABELS],
+            effects=part.predictions[..., cells] @ D,
+        )
+
+    def effects_on(self, device: Device, columns: Any) -> Any:
+        """Give the effects of the contrasts at other rows, from the values of V there."""
+        return columns[..., self.columns] @ device.put(self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """G and c₀ of a stack of training parts, and what ν does to the predictions of their rows."""
+
+    device: Device
+    gram: Any
+    start: Any
+    silent: Any
+    n_pairs: Array
+    plain: Any
+    effects: Any
+
+    def multipliers(self, bounds: Sequence[Bound]) -> Any:
+        """Give ν for every bound, shape (..., n_bounds, m); only two groups have positive ones."""
+        xp = self.device.xp
+        found = xp.stack([0.0 * self.start] * len(bounds), -2)
+        positive = [j for j, bound in enumerate(bounds) if bound.epsilon]
+        if len(positive) < len(bounds):
+            exact = xp.linalg.solve(self.gram + self.silent, self.start[..., None])[..., 0]
+            for j in set(range(len(bounds))) - set(positive):
+                found[..., j, :] = exact
+        if positive:
+            m = self.start.shape[-1]
+            totals = np.stack([bounds[j].of_total(self.n_pairs) for j in positive], axis=-1)
+            totals = np.broadcast_to(totals, (*self.start.shape[:-1], len(positive)))
+            nu = two_group_multipliers(
+                self.device,
+                self.gram.reshape(-1, m, m),
+                self.start.reshape(-1, m),
+                self.device.put(totals.reshape(-1, len(positive))),
+            )
+            found[..., positive, :] = nu.reshape(*totals.shape, m)
+        return found
+
+    def predictions(self, multipliers: Any) -> Any:
+        """Give the fair predictions, shape (..., n_bounds, n_rows)."""
+        return corrected(self.device.xp, self.plain, self.effects, multipliers)
+
+
+def corrected(xp: Any, plain: Any, effects: Any, multipliers: Any) -> Any:
+    """Give ŷ − (V̂ D) ν for every ν."""
+    return plain[..., None, :] - multipliers @ xp.swapaxes(effects, -1, -2)
+
+
+def _weights(counts: npt.NDArray[np.intp]) -> Array:
+    """Give D of one part, shape (K·Q, K·(Q − 1))."""
+    n_labels, n_groups = counts.shape
+    weights = np.zeros((n_labels, n_groups, n_labels, n_groups - 1))
+    for k, row in enumerate(counts):
+        populated = np.flatnonzero(row)
+        for j, (p, q) in enumerate(zip(populated[:-1], populated[1:], strict=True)):
+            weights[k, p, k, j], weights[k, q, k, j] = 1.0 / row[p], -1.0 / row[q]
+    return weights.reshape(n_labels * n_groups, -1)
+
+
+def _diagonals(values: Array) -> Array:
+    """Give matrices with the last axis on their diagonal."""
+    return values[..., None] * np.eye(values.shape[-1])
