@@ -24,6 +24,7 @@ LAYERS = [
     {"model_selection"},
     {"frontier"},
     {"plotting"},
+    {"experiments"},
     {"demo"},
     {"cli"},
     {"__main__"},

@@ -36,7 +36,7 @@ class Device:
 
     def get(self, array: Any) -> npt.NDArray[Any]:
         """Bring an array to NumPy."""
-        return array if self.xp is np else array.cpu().numpy()
+        return np.asarray(array if self.xp is np else array.cpu())
 
     @property
     def description(self) -> str:

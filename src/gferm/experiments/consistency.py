@@ -12,9 +12,9 @@ The trade is what the proxy buys. It is of first order in w and has either sign:
 slightly unfair may have less risk than f*. The estimation is never negative.
 
 The theorem (thm:mainresult1) bounds both L(f̂) − L(f*) and U(f̂) by O(n^(−1/2)), where f̂ meets the
-constraint on the sample up to ε̂ = O(n^(−1/2)), which must admit f*. Its own ε̂ needs bounded
-features; here it is one standard error of a gap of f*, ‖β‖ √(2Q/n) for Q groups of n/Q rows. Beside
-it stand ε̂ = 0, for which the theorem says nothing if Q > 2, and the plain model.
+constraint on the sample up to ε̂ = O(n^(−1/2)), wide enough to admit f*. Its own ε̂ needs bounded
+features; here it is two standard errors of a gap of f*, 2 ‖β‖ √(2Q/n) for Q groups of n/Q rows.
+Beside it stand ε̂ = 0, about which the theorem says nothing, and the plain model.
 
 This file runs the experiment and writes its numbers; consistency_figure.py draws them.
 """
@@ -42,13 +42,13 @@ from gferm.experiments.paper import BINARY, CONTINUOUS
 from gferm.progress import progress
 
 SIZES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
-PROBLEM = {"n_features": 5, "bias": 4.0, "proxy_noise": 0.25, "noise": 0.5}
+PROBLEM: dict[str, Any] = {"n_features": 5, "bias": 5.0, "proxy_noise": 0.1, "noise": 0.5}
 ALPHA = 1.0  # shrinks the weights by a part of order 1/n, below any rate in question
 MEAN = 1 / 2  # of s, in both studies
 VARIANCE = {BINARY: 1 / 4, CONTINUOUS: 1 / 12}
 STUDIES = {BINARY: "Two groups", CONTINUOUS: "Continuous attribute in five bins"}
 ZERO, RELAXED, PLAIN = "zero", "relaxed", "plain"
-MODELS = {ZERO: "fair, ε̂ = 0", RELAXED: "fair, ε̂ ~ n^(−1/2)", PLAIN: "plain"}
+MODELS = {ZERO: "fair, ε̂ = 0", RELAXED: "fair, ε̂ ∝ 1/√n", PLAIN: "plain"}
 MEASURES = {
     "excess": "excess risk",
     "estimation": "excess risk but for the trade",
@@ -58,15 +58,19 @@ MEASURES = {
 DECIMALS = 10  # of a measure: what is zero but for rounding errors is written as zero
 
 
-def population_measures(
-    made: Bunch, study: str, coef: Array, intercept: float
-) -> dict[str, float]:
+def draw_problem(study: str, n: int, seed: int) -> Bunch:
+    """Draw a sample; the same seed has the same β at every size and in both studies."""
+    continuous = study == CONTINUOUS
+    return make_fair_regression(n, continuous=continuous, random_state=seed, **PROBLEM)
+
+
+def population_measures(made: Bunch, study: str, coef: Array, intercept: float) -> dict[str, float]:
     """Give excess, estimation and unfairness of a linear model, exactly.
 
     Parameters
     ----------
     made : Bunch
-        Any draw of ``make_fair_regression`` with the numbers of ``PROBLEM``.
+        Any draw of `draw_problem`; only what it knows about the population is used.
     study : {"binary", "continuous"}
     coef : array of shape (n_features,)
         The weight of the proxy last.
@@ -75,8 +79,8 @@ def population_measures(
     *_, proxy = coef
     shift = made.intercept_fair - proxy * MEAN - intercept
     estimation = np.sum((coef - made.coef_fair)[:-1] ** 2) + shift**2
-    spread = VARIANCE[study] + PROBLEM["proxy_noise"] ** 2
-    trade = proxy**2 * spread - 2 * PROBLEM["bias"] * VARIANCE[study] * proxy
+    variance, bias, proxy_noise = VARIANCE[study], PROBLEM["bias"], PROBLEM["proxy_noise"]
+    trade = proxy**2 * (variance + proxy_noise**2) - 2 * bias * variance * proxy
     # s is uniform in every bin, or sits in the middle of it
     centres = np.convolve(made.s_bins, [0.5, 0.5], "valid")
     first, second = np.triu_indices(centres.size, 1)
@@ -90,12 +94,11 @@ def population_measures(
 
 def measure(study: str, n: int, seed: int) -> dict[str, dict[str, float]]:
     """Draw a sample, learn the models on it and judge them."""
-    continuous = study == CONTINUOUS
-    made = make_fair_regression(n, continuous=continuous, random_state=seed, **PROBLEM)
+    made = draw_problem(study, n, seed)
     n_groups = len(made.s_bins) - 1
-    error = float(np.linalg.norm(made.coef_fair)) * np.sqrt(2 * n_groups / n)
+    width = 2 * float(np.linalg.norm(made.coef_fair)) * (2 * n_groups / n) ** 0.5
     found = {}
-    for name, epsilon in ((ZERO, 0.0), (RELAXED, error), (PLAIN, None)):
+    for name, epsilon in ((ZERO, 0.0), (RELAXED, width), (PLAIN, None)):
         model = FairRegressor(
             kernel="linear", alpha=ALPHA, epsilon=epsilon, y_bins=1, s_bins=made.s_bins
         )
@@ -170,11 +173,11 @@ def run_consistency(
         If the folder holds the results of other settings or cannot be written to.
     """
     check_scalar(repeats, "repeats", Integral, min_val=1)
+    repeats, sizes = int(repeats), [int(n) for n in sizes]  # NumPy's have no JSON
     if len(sizes) < 2 or np.any(np.diff(sizes) <= 0):
         raise ValueError(f"sizes={sizes!r} must be at least two numbers that increase.")
     need_matplotlib()  # now rather than after all the work
-    settings = {"experiment": "consistency", "repeats": repeats, "sizes": sizes, "alpha": ALPHA}
-    claim_folder(folder, settings | PROBLEM)
+    claim_folder(folder, {"repeats": repeats, "sizes": sizes, "alpha": ALPHA, **PROBLEM})
     journal = Journal(folder / "consistency.jsonl")
     done = {(record["n"], record["seed"]) for record in journal.records}
     # all sizes of a draw before the next draw: steps of equal length make an honest progress bar
@@ -193,12 +196,17 @@ def run_consistency(
 
 def _panels(result: Consistency) -> list[Panel]:
     """A row for each study: risk, then unfairness."""
-    labels = {"excess": "distance from the fair optimum's risk", "unfairness": "unfairness"}
+    labels = {
+        "excess": "|excess risk over the fair optimum|",
+        "unfairness": "unfairness (mean |gap|)",
+    }
     return [
         Panel(
             title=title,
             y_label=label,
-            curves={name: np.abs(result.values[study, model, key]) for model, name in MODELS.items()},
+            curves={
+                name: np.abs(result.values[study, model, key]) for model, name in MODELS.items()
+            },
             beside=MODELS[RELAXED],
         )
         for study, title in STUDIES.items()
@@ -210,28 +218,28 @@ PAGE = """\
 # Consistency
 
 {repeats} draws of `make_fair_regression` for each n. The excess risk is that over the best fair
-predictor f*; it and the unfairness, the mean |gap| between the mean predictions of groups, are those
-of the population, in closed form. ε̂ ~ n^(−1/2) is one standard error of a gap of f*, in place of
-the theorem's ε̂. Median and 10–90 % of the draws.
+predictor f*; unfairness is the mean |gap| between the mean predictions of groups. Both are those of
+the population, in closed form: median and 10–90 % of the draws. ε̂ ∝ 1/√n is two standard errors of
+a gap of f*, in place of the theorem's ε̂.
 
 {tables}
 ## Slopes in log n
 
-Of the log of the median size, ± standard error; the theorem's rate is −0.5 for both.
+Of the logarithm of the median size, ± standard error. The theorem's rate is −0.5.
 
 {slopes}
 ## What it shows
 
-- With ε̂ ~ n^(−1/2), as in the theorem, risk and unfairness come to those of f* at the theorem's
-  rate; the plain model stays unfair.
+- With ε̂ ∝ 1/√n, as in the theorem, risk and unfairness come to those of f* at the theorem's rate
+  (somewhat slower at small n, where ε̂ hardly binds); the plain model stays unfair.
 - The excess risk has either sign, since a little unfairness buys risk. That trade is of order
-  n^(−1/2); what is left without it falls like n^(−1), as is usual for a square loss.
+  1/√n; what is left without it falls like 1/n, as is usual for a square loss.
 - ε̂ = 0 does as well for two groups. For five it is fair, but its risk stays above that of f*: it
   makes the weights orthogonal to four differences of group means, three of which are noise alone,
   and so gives up three of the {n_features} directions of Z at every n.
 
-The dashed line of the picture is the rate n^(−1/2) through the first point of the model with
-ε̂ ~ n^(−1/2), not the theorem's bound, which needs bounded features.
+The dashed line of the picture is the rate 1/√n through the first point of the model with
+ε̂ ∝ 1/√n, not the theorem's bound, which needs bounded features.
 """
 
 
@@ -248,10 +256,15 @@ def _page(result: Consistency, repeats: int) -> str:
         )
         for study, title in STUDIES.items()
     )
-    both = list(product(STUDIES, MODELS))
     slopes = _table(
-        ["", *(f"{STUDIES[study]}: {MODELS[model]}" for study, model in both)],
-        [[name, *(_slope(*result.slope(*one, key)) for one in both)] for key, name in MEASURES.items()],
+        ["", *MEASURES.values()],
+        [
+            [
+                f"{STUDIES[study]}: {MODELS[model]}",
+                *(_slope(*result.slope(study, model, key)) for key in MEASURES),
+            ]
+            for study, model in product(STUDIES, MODELS)
+        ],
     )
     return PAGE.format(repeats=repeats, tables=tables, slopes=slopes, **PROBLEM)
 
@@ -263,8 +276,8 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
 
 def _spread(values: Array) -> str:
     low, middle, high = np.quantile(values, BAND)
-    return f"{middle:.2g} ({low:.2g} to {high:.2g})"
+    return f"{middle:.2g} ({low:.2g} to {high:.2g})".replace("-", "−")
 
 
 def _slope(slope: float, error: float) -> str:
-    return "0 at some n" if np.isnan(slope) else f"{slope:.2f} ± {error:.2f}"
+    return "zero" if np.isnan(slope) else f"{slope:.2f} ± {error:.2f}".replace("-", "−")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Panel:
     ----------
     title, y_label : str
     curves : dict of str to array of shape (n_sizes, repeats)
-        At most three, not negative, by their names in the legend.
+        Not negative, by their names in the legend.
     beside : str
         The curve at whose first point the rate starts.
     """
@@ -49,14 +50,14 @@ def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
 
     ``values`` has shape (n_sizes, repeats). The standard error is that over draws, by bootstrap.
     """
-
-    def fit(values: Array) -> float:
-        medians = np.median(values, axis=1)
-        return float(np.polyfit(np.log(sizes), np.log(medians), 1)[0]) if medians.all() else np.nan
-
     repeats = values.shape[1]
-    chosen = np.random.default_rng(0).integers(repeats, size=(RESAMPLES, repeats))
-    return fit(values), float(np.std([fit(values[:, draws]) for draws in chosen]))
+    resampled = np.random.default_rng(0).integers(repeats, size=(RESAMPLES, repeats))
+    draws = np.vstack([np.arange(repeats), resampled])  # first as they are
+    medians = np.median(values[:, draws], axis=2)
+    if not medians.all():
+        return np.nan, np.nan
+    slopes = np.polyfit(np.log(sizes), np.log(medians), 1)[0]
+    return float(slopes[0]), float(slopes[1:].std())
 
 
 def need_matplotlib() -> None:
@@ -70,31 +71,34 @@ def need_matplotlib() -> None:
 def draw(sizes: Sequence[int], panels: Sequence[Panel]) -> bytes:
     """Draw the panels, two in a row, with one legend below; gives a PNG."""
     from matplotlib.figure import Figure  # not pyplot: no window, no figure left open
+    from matplotlib.patches import Patch
 
     rows = -(-len(panels) // PER_ROW)
     figure = Figure(figsize=(8.0, 3.1 * rows + 0.4), layout="constrained", dpi=200)
     axes = figure.subplots(rows, PER_ROW, sharex=True, squeeze=False).ravel()
     for ax, panel in zip(axes, panels, strict=True):
-        _draw_panel(ax, np.asarray(sizes), panel)
+        draw_panel(ax, np.asarray(sizes), panel)
     for ax in axes[-PER_ROW:]:
         ax.set_xlabel("n, rows of the sample")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    lines, _ = axes[0].get_legend_handles_labels()
+    handles = [*lines, Patch(color=COLORS[-1], alpha=0.15, label="10–90 % of draws")]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
     file = BytesIO()
     figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 
 
-def _draw_panel(ax: Any, sizes: Array, panel: Panel) -> None:
+def draw_panel(ax: Any, sizes: Array, panel: Panel) -> None:
+    """Draw the curves of a panel, their bands and the rate."""
     lowest = np.inf
-    for (name, values), (marker, color) in zip(panel.curves.items(), MARKS.items(), strict=False):
+    for (name, values), (marker, color) in zip(panel.curves.items(), cycle(MARKS.items())):
         low, middle, high = np.quantile(values, BAND, axis=1)
         ax.fill_between(sizes, low, high, color=color, alpha=0.15, linewidth=0)
         ax.plot(sizes, middle, color=color, marker=marker, markersize=4.5, label=name, zorder=3)
-        lowest = min(lowest, *middle[middle > 0])
+        lowest = np.min(middle[middle > 0], initial=lowest)
     start = np.median(panel.curves[panel.beside][0])
     rate = start * np.sqrt(sizes[0] / sizes)
-    ax.plot(sizes, rate, label="rate $n^{-1/2}$", **RATE)
+    ax.plot(sizes, rate, label="rate 1/√n", **RATE)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_ylim(bottom=min(lowest, rate[-1]) / ROOM)

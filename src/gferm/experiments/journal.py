@@ -12,13 +12,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gferm.exceptions import ExperimentError
 
 SETTINGS = "settings.json"
-DIGITS = 10  # what is left of a float: far more than is shown, fewer than rounding reaches
+DIGITS = 7  # what is left of a float: more than is ever shown, fewer than rounding reaches
 
 
 def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -32,12 +35,14 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
     path, wanted = folder / SETTINGS, json.loads(json.dumps(settings))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-        if found is None:
-            write_whole(path, json.dumps(wanted, indent=2) + "\n")
-            return
-    except (OSError, json.JSONDecodeError) as error:
-        raise ExperimentError(f"{folder} cannot be used for results: {error}.") from error
+        found = _read_object(path.read_bytes()) if path.exists() else None
+    except (OSError, ValueError) as error:
+        raise ExperimentError(
+            f"{folder} cannot be used for results: {error}. Choose another --out."
+        ) from error
+    if found is None:
+        write_whole(path, json.dumps(wanted, indent=2) + "\n")
+        return
     different = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
     if different:
         listed = ", ".join(
@@ -91,8 +96,8 @@ class Journal:
             os.truncate(self.path, whole)
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
-                self.records.append(json.loads(line))
-            except json.JSONDecodeError as error:
+                self.records.append(_read_object(line))
+            except ValueError as error:
                 raise ExperimentError(
                     f"{self.path} is damaged in line {number}: {error}. Delete the file to compute "
                     "it anew."
@@ -108,7 +113,7 @@ class Journal:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            if self.path.exists():
+            with suppress(OSError):  # what cannot be cut now is cut when the journal is opened
                 os.truncate(self.path, before)
             raise ExperimentError(
                 f"{self.path} could not be written: {error.strerror or error}. "
@@ -119,12 +124,25 @@ class Journal:
 
 
 def rounded(value: Any) -> Any:
-    """Round every float in lists and dicts; None stands for what is not a number."""
+    """Round every float in lists and dicts; None stands for what is not a number.
+
+    NumPy's numbers and arrays become Python's.
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if abs(value) < float("inf") else None
     if isinstance(value, Mapping):
         return {key: rounded(item) for key, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _read_object(content: bytes) -> dict[str, Any]:
+    """Read a JSON object; anything else is a ValueError."""
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise ValueError(f"not a JSON object but {_short(found)}")
+    return found
 
 
 def _short(value: Any) -> str:

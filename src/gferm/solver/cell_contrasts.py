@@ -12,14 +12,15 @@ D has K (Q − 1) columns in every part; those of cells without rows are zero, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.device import Device
+from gferm.device import Device, open_device
 from gferm.solver.nested import Part
 from gferm.solver.two_groups import two_group_multipliers
 
@@ -95,10 +96,6 @@ class CellContrasts:
             effects=part.predictions[..., cells] @ D,
         )
 
-    def effects_on(self, device: Device, columns: Any) -> Any:
-        """Give the effects of the contrasts at other rows, from the values of V there."""
-        return columns[..., self.columns] @ device.put(self.weights)
-
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
@@ -112,18 +109,27 @@ class Reduced:
     plain: Any
     effects: Any
 
-    def multipliers(self, bounds: Sequence[Bound]) -> Any:
-        """Give ν for every bound, shape (..., n_bounds, m); only two groups have positive ones."""
+    def on_host(self) -> Reduced:
+        """Give the same as NumPy arrays."""
+        names = ("gram", "start", "silent", "plain", "effects")
+        arrays = {name: self.device.get(getattr(self, name)) for name in names}
+        return replace(self, device=open_device("cpu"), **arrays)
+
+    def multipliers(self, bounds: Sequence[Bound | None]) -> Any:
+        """Give ν for every bound, shape (..., n_bounds, m); None leaves the plain model.
+
+        Positive bounds are for two groups.
+        """
         xp = self.device.xp
         found = xp.stack([0.0 * self.start] * len(bounds), -2)
-        positive = [j for j, bound in enumerate(bounds) if bound.epsilon]
-        if len(positive) < len(bounds):
-            exact = xp.linalg.solve(self.gram + self.silent, self.start[..., None])[..., 0]
-            for j in set(range(len(bounds))) - set(positive):
-                found[..., j, :] = exact
+        exact = [j for j, bound in enumerate(bounds) if bound and bound.epsilon == 0.0]
+        if exact:
+            nu = xp.linalg.solve(self.gram + self.silent, self.start[..., None])[..., 0]
+            found[..., exact, :] = nu[..., None, :]
+        positive = {j: bound for j, bound in enumerate(bounds) if bound and bound.epsilon > 0.0}
         if positive:
             m = self.start.shape[-1]
-            totals = np.stack([bounds[j].of_total(self.n_pairs) for j in positive], axis=-1)
+            totals = np.stack([b.of_total(self.n_pairs) for b in positive.values()], axis=-1)
             totals = np.broadcast_to(totals, (*self.start.shape[:-1], len(positive)))
             nu = two_group_multipliers(
                 self.device,
@@ -131,17 +137,19 @@ class Reduced:
                 self.start.reshape(-1, m),
                 self.device.put(totals.reshape(-1, len(positive))),
             )
-            found[..., positive, :] = nu.reshape(*totals.shape, m)
+            found[..., list(positive), :] = nu.reshape(*totals.shape, m)
         return found
 
     def predictions(self, multipliers: Any) -> Any:
-        """Give the fair predictions, shape (..., n_bounds, n_rows)."""
-        return corrected(self.device.xp, self.plain, self.effects, multipliers)
+        """Give the fair predictions ŷ − (V̂ D) ν, shape (..., n_bounds, n_rows)."""
+        return self.plain[..., None, :] - multipliers @ self.device.xp.swapaxes(
+            self.effects, -1, -2
+        )
 
-
-def corrected(xp: Any, plain: Any, effects: Any, multipliers: Any) -> Any:
-    """Give ŷ − (V̂ D) ν for every ν."""
-    return plain[..., None, :] - multipliers @ xp.swapaxes(effects, -1, -2)
+    def fitted(self, contrasts: CellContrasts, columns: Any) -> Reduced:
+        """Give the same problem with other rows to predict, by the values of V̂ there."""
+        effects = columns[..., contrasts.columns] @ self.device.put(contrasts.weights)
+        return replace(self, plain=columns[..., LABELS], effects=effects)
 
 
 def _weights(counts: npt.NDArray[np.intp]) -> Array:
@@ -149,8 +157,7 @@ def _weights(counts: npt.NDArray[np.intp]) -> Array:
     n_labels, n_groups = counts.shape
     weights = np.zeros((n_labels, n_groups, n_labels, n_groups - 1))
     for k, row in enumerate(counts):
-        populated = np.flatnonzero(row)
-        for j, (p, q) in enumerate(zip(populated[:-1], populated[1:], strict=True)):
+        for j, (p, q) in enumerate(pairwise(np.flatnonzero(row))):
             weights[k, p, k, j], weights[k, q, k, j] = 1.0 / row[p], -1.0 / row[q]
     return weights.reshape(n_labels * n_groups, -1)
 

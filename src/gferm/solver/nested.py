@@ -137,9 +137,7 @@ class AllRows:
         solved = xp.linalg.solve(cross[:, :, outer_rows], xp.concatenate([cross, errors], -1))
         size = cross.shape[-1]
         solved, e = solved[..., :size], solved[..., size:]
-        outer = Part(
-            self.columns[outer_rows] - e, self.lost - xp.swapaxes(errors, -1, -2) @ e
-        )
+        outer = Part(self.columns[outer_rows] - e, self.lost - xp.swapaxes(errors, -1, -2) @ e)
         rest = self.errors - xp.swapaxes(cross, -1, -2) @ e  # (L' V) of the rows that are left
         left = self.left[:, rows[:, :, None], rows[:, None, :]]
         to_inner = xp.swapaxes(cross[:, :, rows], 1, 2)  # (n_alphas, n_folds, n_test, n_rows)

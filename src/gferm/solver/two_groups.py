@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from gferm.device import Device
-from gferm.solver.path import trace_path
 from gferm.pair_norm import PairNorm
+from gferm.solver.path import trace_path
 
 STEPS_PER_CONTRAST = 4  # paths take little more than one; beyond it path.py takes over
 ROUNDING = 1e-13  # a slope below this share of its terms is zero

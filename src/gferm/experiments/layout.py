@@ -1,0 +1,93 @@
+"""A table as plain data: words in rows, and how numbers become words.
+
+Nothing here knows how a table is shown (render.py) or where its numbers come from (tables.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gferm.experiments.summary import Spread
+
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Column:
+    """The name of a column, under that of the group it belongs to ("" for none)."""
+
+    group: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under a title; without a title, they are set apart from those before."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table.
+
+    Attributes
+    ----------
+    name : str
+        For the file: "table-results".
+    title : str
+    columns : tuple of Column
+        The first is for the names of the rows.
+    sections : tuple of Section
+    notes : tuple of str
+        What the reader has to know.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for section in self.sections:
+            for row in section.rows:
+                if len(row) != len(self.columns):
+                    raise ValueError(
+                        f"{self.name} has {len(self.columns)} columns, but a row has {row}."
+                    )
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The groups of neighbouring columns, with how many columns each has."""
+        found: list[tuple[str, int]] = []
+        for column in self.columns:
+            if found and column.group and found[-1][0] == column.group:
+                found[-1] = (column.group, found[-1][1] + 1)
+            else:
+                found.append((column.group, 1))
+        return found
+
+
+def number(value: float | None, digits: int) -> str:
+    """Write a number with a fixed number of digits, and with a minus sign that is one."""
+    if value is None or value != value:  # NaN
+        return MISSING
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def signed(value: float | None, digits: int) -> str:
+    """Write a difference: its sign is what matters."""
+    text = number(value, digits)
+    nothing_to_sign = text == MISSING or text.startswith("−") or float(text) == 0
+    return text if nothing_to_sign else f"+{text}"
+
+
+def spread(value: Spread | None, digits: int) -> str:
+    """Write a mean and, where there is one, its standard deviation."""
+    if value is None:
+        return MISSING
+    mean, std = number(value.mean, digits), number(value.std, digits)
+    return mean if std == MISSING else f"{mean}±{std}"

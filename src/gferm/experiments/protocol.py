@@ -1,0 +1,149 @@
+"""The protocol of the paper: repeats of nested cross-validation, one record for each outer fold.
+
+    for each repeat
+        for each kernel                    one decomposition, kept for the next repeat
+            for each outer fold            every alpha, variant and inner fold (learn.py)
+        for each outer fold                choose, judge, write one line a study (records.py)
+
+Studies with unfinished folds are worked on together, so that they share kernels; one that is behind
+catches up first. No fold is ever computed for a file that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from gferm.device import Device
+from gferm.exceptions import ExperimentError
+from gferm.experiments import paper
+from gferm.experiments.journal import Journal, claim_folder
+from gferm.experiments.learn import Learned, Learner, OuterFold, outer_folds
+from gferm.experiments.problems import Problem
+from gferm.experiments.records import N_PERMUTATIONS, FoldRecords
+from gferm.experiments.work import Work
+from gferm.progress import Advance, progress
+from gferm.threads import for_each
+
+
+def settings_of(problem: Problem) -> dict[str, Any]:
+    """Give all that records depend on, but for the number of repeats: more can be added later."""
+    return {
+        "data": problem.name,
+        "lambdas": paper.LAMBDAS,
+        "gammas": paper.GAMMAS,
+        "epsilons": paper.EPSILONS,
+        "label_bins": paper.LABEL_BINS,
+        "folds": paper.FOLDS,
+        "tolerance": paper.TOLERANCE,
+        "permutations": N_PERMUTATIONS,
+    }
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Outer folds, counted through all repeats, that the same studies lack."""
+
+    studies: tuple[str, ...]
+    first: int
+    last: int
+
+
+def stretches(done: Mapping[str, int], needed: int) -> Iterator[Stretch]:
+    """Let studies that are behind catch up, then go on together."""
+    levels = sorted({*done.values(), needed})
+    for first, last in pairwise(levels):
+        studies = tuple(study for study, count in done.items() if count <= first)
+        if last <= needed:
+            yield Stretch(studies, first, last)
+
+
+def open_journals(folder: Path, problem: Problem, studies: Sequence[str]) -> dict[str, Journal]:
+    """Open the files of the studies, and check that they are what this protocol writes."""
+    claim_folder(folder, settings_of(problem))
+    journals = {study: Journal(folder / f"{study}.jsonl") for study in studies}
+    for journal in journals.values():
+        found = [(record.get("repeat"), record.get("fold")) for record in journal.records]
+        if found != [divmod(place, paper.FOLDS) for place in range(len(found))]:
+            raise ExperimentError(
+                f"{journal.path} does not hold one outer fold after another. Delete the file to "
+                "compute it anew."
+            )
+    return journals
+
+
+def run_protocol(
+    problem: Problem,
+    journals: Mapping[str, Journal],
+    *,
+    repeats: int,
+    device: Device,
+    jobs: int | None = None,
+    show_progress: bool = True,
+) -> int:
+    """Compute the outer folds that the journals lack, and give their number.
+
+    Raises
+    ------
+    ExperimentError
+        If a journal holds more repeats than are asked for.
+    """
+    needed = repeats * paper.FOLDS
+    for journal in journals.values():
+        if len(journal.records) > needed:
+            there = -(-len(journal.records) // paper.FOLDS)
+            raise ExperimentError(
+                f"{journal.path} holds {there} repeats, more than --repeats {repeats}. Ask for "
+                f"--repeats {there}, or choose another --out."
+            )
+    plan = [
+        (Work.plan(problem, stretch.studies), stretch)
+        for stretch in stretches({s: len(j.records) for s, j in journals.items()}, needed)
+    ]
+    steps = sum(len(work.kernels) * (part.last - part.first) for work, part in plan)
+    limits = threadpool_limits(jobs, user_api="blas")
+    with limits, progress(steps, f"{problem.title}: models", show=show_progress) as advance:
+        for work, stretch in plan:
+            _run_stretch(work, stretch, journals, device, advance)
+    return sum(part.last - part.first for _, part in plan)
+
+
+def _run_stretch(
+    work: Work,
+    stretch: Stretch,
+    journals: Mapping[str, Journal],
+    device: Device,
+    advance: Advance,
+) -> None:
+    learner, n = Learner(work, device), len(work.problem.y)
+    for repeat in range(stretch.first // paper.FOLDS, -(-stretch.last // paper.FOLDS)):
+        folds = [
+            fold
+            for fold in outer_folds(n, repeat)
+            if stretch.first <= repeat * paper.FOLDS + fold.number < stretch.last
+        ]
+        learned = _learn(learner, folds, advance)
+        for fold, models in zip(folds, learned, strict=True):
+            records = FoldRecords(work, fold, models)
+            for study in stretch.studies:
+                journals[study].append(records.record(study))
+
+
+def _learn(learner: Learner, folds: Sequence[OuterFold], advance: Advance) -> list[list[Learned]]:
+    """Learn all models of some folds; each list has an entry for every kernel."""
+    learned: list[list[Learned]] = [[] for _ in folds]
+    places = range(len(folds))
+    for number, kernel in enumerate(learner.work.kernels):
+        learner.load(number)
+
+        def learn(place: int, kernel: Any = kernel) -> None:
+            learned[place].append(learner.learn(kernel, folds[place]))
+            advance(1)
+
+        for_each(learn, places, alone=learner.device.name != "cpu")
+    return learned

@@ -1,0 +1,222 @@
+"""The tables of the paper with its numbers and ours side by side, and one of its claims.
+
+Where the paper's data are public (CRIME) each measure has four columns: the paper's value, ours,
+the difference, and the difference in the paper's standard deviations. Beside the mean over folds
+stands the DGF pooled over all rows, with what chance alone gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TypeAlias
+
+from gferm.experiments.claims import DGF, ERROR
+from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
+from gferm.experiments.paper import TABLES, Method, Row, Table, Value
+from gferm.experiments.summary import COMPARED, MethodSummary, Pooled, Spread, Summary
+
+DATA_NAMES = {"crime": "Communities and Crime", "pupils": "School pupils"}
+PUBLISHED = "crime"
+AVERAGE_NAMES = {"pairs": "populated pairs", "all_bins": "all bins"}
+OTHER = "all_bins" if COMPARED == "pairs" else "pairs"
+DIGITS = {ERROR: 2, DGF: 3}
+INCLUDED = {
+    False: "Sensitive feature not included in the model's functional form.",
+    True: "Sensitive feature included in the model's functional form.",
+}
+
+STAND_IN = (
+    "The UNIGE data of the paper are private. School pupils stands in for them, so nothing here "
+    "is compared with the paper."
+)
+PAPER = (
+    "paper: as published (its “MAPE” is read as 100·MAE, its DGF as an average). diff: ours less "
+    "the paper's{in_sd}."
+)
+POOLED = (
+    "pooled: all rows of a repeat at once, each predicted by a model that did not see it; mean "
+    "over repeats. chance: the mean DGF when groups are shuffled within label bins; p: the share "
+    "of shuffles that reach the DGF seen, median over repeats."
+)
+DGF_NOTES = {
+    "pairs": "mean over the pairs of groups that share a label bin",
+    "all_bins": "mean over all label bins and pairs of groups, those without rows counting 0",
+}
+SUM_READING = (
+    "ε̂ bounds the mean gap of a pair of groups; “sum” bounds the literal sum over all bins and "
+    "ordered pairs, and is not compared."
+)
+DELTA = (
+    "Δ̂ = Σ |ΔP| − |ΔL|: “average” is the mean over pairs of groups that share a label bin, which "
+    "is compared; “sum” is the literal formula, over ordered pairs."
+)
+
+Cells: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Neighbouring columns and what fills them in a row."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[Row, MethodSummary | None], Cells]
+
+
+def build_tables(summary: Summary) -> list[Sheet]:
+    """Build every table of the paper that belongs to a study."""
+    return [build_table(t.target, summary) for t in TABLES.values() if t.study == summary.study]
+
+
+def build_table(target: str, summary: Summary) -> Sheet:
+    """Build one table of the paper.
+
+    Parameters
+    ----------
+    target : str
+        A key of ``paper.TABLES``.
+    summary : Summary
+        Of the table's study. What it does not hold is shown as a dash.
+    """
+    table = TABLES[target]
+    compare = summary.data == PUBLISHED
+    blocks = [_Block((Column("", "method"),), lambda row, _: (row.method.name,)), *_varied(table)]
+    blocks += _delta_blocks(compare) if target == "table-delta" else _blocks(table, compare)
+    return Sheet(
+        name=target,
+        title=f"{table.title}: {DATA_NAMES.get(summary.data, summary.data)}",
+        columns=tuple(column for block in blocks for column in block.columns),
+        sections=tuple(_sections(_rows(table, summary), blocks, summary)),
+        notes=tuple(_notes(table, summary)),
+    )
+
+
+def _rows(table: Table, summary: Summary) -> list[Row]:
+    """Give the rows of the paper, and after each the other reading of its epsilon."""
+    rows = []
+    for row in table.rows:
+        rows.append(row)
+        other = replace(row.method, epsilon_scale="sum")
+        if row.method.epsilon and other.key in summary.methods:
+            rows.append(Row(other, (), ()))
+    return rows
+
+
+def _sections(rows: list[Row], blocks: list[_Block], summary: Summary) -> list[Section]:
+    sections, titled = [], set()
+    for (with_s, _), group in groupby(rows, lambda row: (row.method.with_s, row.method.learner)):
+        cells = tuple(
+            sum((block.cells(row, summary.methods.get(row.method.key)) for block in blocks), ())
+            for row in group
+        )
+        sections.append(Section("" if with_s in titled else INCLUDED[with_s], cells))
+        titled.add(with_s)
+    return sections
+
+
+def _varied(table: Table) -> list[_Block]:
+    """Give the column of the parameter that a table varies."""
+    if len({row.method.n_bins for row in table.rows}) > 1:
+        return [_Block((Column("", "K"),), lambda row, _: (str(row.method.n_bins),))]
+    if len({row.method.epsilon for row in table.rows} - {None}) > 1:
+        return [_Block((Column("", "ε̂"),), lambda row, _: (_epsilon(row.method),))]
+    return []
+
+
+def _epsilon(method: Method) -> str:
+    return f"{method.epsilon:g}" + " sum" * (method.epsilon_scale == "sum")
+
+
+def _blocks(table: Table, compare: bool) -> list[_Block]:
+    deviations = _has_deviations(table)
+    return [
+        _compared(ERROR, 0, lambda found: found.error, compare, deviations),
+        _compared(DGF, 1, lambda found: found.dgf[COMPARED], compare, deviations),
+        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: number(found.dgf[OTHER].mean, DIGITS[DGF])),
+        _pooled("DGF", lambda pooled: number(pooled.dgf[COMPARED].mean, DIGITS[DGF])),
+        _pooled("chance", lambda pooled: number(pooled.chance, DIGITS[DGF])),
+        _pooled("p", lambda pooled: number(pooled.p, 3)),
+    ]
+
+
+def _has_deviations(table: Table) -> bool:
+    return any(value.std is not None for row in table.rows for value in row.crime)
+
+
+def _delta_blocks(compare: bool) -> list[_Block]:
+    return [
+        _compared("Δ̂", 0, lambda found: found.delta["pairs"], compare, False, "average"),
+        _ours("Δ̂", "sum", lambda found: spread(found.delta.get("sum"), 2)),
+        _ours("training rows", "average", lambda found: spread(found.delta.get("train_pairs"), 3)),
+        _ours("training rows", "sum", lambda found: spread(found.delta.get("train_sum"), 2)),
+    ]
+
+
+def _compared(
+    group: str,
+    place: int,
+    measure: Callable[[MethodSummary], Spread],
+    compare: bool,
+    deviations: bool,
+    name: str = "ours",
+) -> _Block:
+    """Give the columns of one measure: the paper's value, ours and how they differ."""
+    digits = DIGITS.get(group, 3)
+    if not compare:
+        return _ours(group, name, lambda found: spread(measure(found), digits))
+    columns = [Column(group, each) for each in ("paper", name, "diff in sd" * deviations or "diff")]
+
+    def cells(row: Row, found: MethodSummary | None) -> Cells:
+        ours = None if found is None else measure(found)
+        paper = row.crime[place] if row.crime else None
+        gap = None if ours is None or paper is None else ours.mean - paper.mean
+        if deviations and gap is not None and paper is not None:
+            gap = gap / paper.std if paper.std else None
+        return (
+            _published(paper, digits - 1),
+            spread(ours, digits),
+            signed(gap, 1 if deviations else digits),
+        )
+
+    return _Block(tuple(columns), cells)
+
+
+def _ours(group: str, name: str, show: Callable[[MethodSummary], str]) -> _Block:
+    return _Block(
+        (Column(group, name),), lambda _, found: (MISSING if found is None else show(found),)
+    )
+
+
+def _pooled(name: str, show: Callable[[Pooled], str]) -> _Block:
+    return _ours("pooled", name, lambda found: show(found.pooled) if found.pooled else MISSING)
+
+
+def _published(value: Value | None, digits: int) -> str:
+    if value is None:
+        return MISSING
+    return spread(Spread(value.mean, float("nan") if value.std is None else value.std, 0), digits)
+
+
+def _notes(table: Table, summary: Summary) -> Iterator[str]:
+    in_sd = ", in the paper's standard deviations" * _has_deviations(table)
+    yield PAPER.format(in_sd=in_sd) if summary.data == PUBLISHED else STAND_IN
+    yield (
+        f"Ours: mean±standard deviation over {summary.n_folds} outer folds; {summary.n_repeats} "
+        "repeats of the cross-validation are whole."
+    )
+    if table.target == "table-delta":
+        yield DELTA
+        return
+    yield (
+        f"error: 100·MAE with labels in [0, 1]. DGF: {DGF_NOTES[COMPARED]}; "
+        f"{AVERAGE_NAMES[OTHER]}: {DGF_NOTES[OTHER]}."
+    )
+    yield POOLED
+    rows = _rows(table, summary)
+    if len(rows) > len(table.rows):
+        yield SUM_READING
+    found = [summary.methods[row.method.key] for row in rows if row.method.key in summary.methods]
+    missing = max((method.dgf[COMPARED].missing for method in found), default=0)
+    if missing:
+        yield f"Up to {missing} folds of a method have no DGF: no label bin holds two groups there."

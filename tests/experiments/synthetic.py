@@ -1,0 +1,112 @@
+"""Records as the protocol writes them, from rows and predictions that are made up."""
+
+import numpy as np
+
+from gferm.bins import Bins
+from gferm.experiments.paper import LABEL_BINS, SHARES, methods_of
+from gferm.metrics import delta_hat, loss_general_fairness
+from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
+
+N_ROWS, N_FOLDS = 400, 10
+DGFS = ("pairs", "all_bins", "sum", "weighted")
+
+
+def count(label, group, shape):
+    table = np.zeros(shape, dtype=int)
+    np.add.at(table, (label, group), 1)
+    return table
+
+
+def make_rows(study="binary", seed=0, n=N_ROWS):
+    """Make labels in [0, 1] and groups; high labels are rare in the first group."""
+    rng = np.random.default_rng(seed)
+    n_groups = 2 if study == "binary" else 5
+    s = rng.integers(0, n_groups, n)
+    y = np.clip(rng.beta(1.3, 3.5 - 1.5 * s / (n_groups - 1), n), 0, 1)
+    return y, s, n_groups
+
+
+def predict(method, y, s, rng):
+    """Predict with an error that depends on the method in the way the paper claims."""
+    fair = method.epsilon is not None
+    noise = 0.09 + 0.01 * (method.learner == "RLS") - 0.004 * method.with_s
+    noise += 0.004 * fair + 0.02 * (method.n_bins == 20)
+    bias = 0.06 if not fair else 0.02 + 4 * (method.epsilon or 0) - 0.001 * method.n_bins
+    if method.epsilon_scale == "sum":
+        bias = 0.02
+    return np.clip(y + bias * (s / s.max() - 0.5) + rng.normal(0, noise, y.size), 0, 1)
+
+
+def model_record(method, y, f, s, n_groups):
+    bins, s_bins = Bins.uniform(0, 1, method.n_bins), Bins.categories(range(n_groups))
+    cells = {"sensitive_features": s, "y_bins": bins, "s_bins": s_bins}
+    label, hit = bins.assign(y), bins.assign(f) == bins.assign(y)
+    counts = count(label, s, (method.n_bins, n_groups))
+    hits = count(label[hit], s[hit], counts.shape)
+    chance = chance_of_dgf(hits, counts, n_permutations=50, rng=np.random.default_rng(0))
+    delta = {a: delta_hat(y, f, average=a, **cells) for a in ("sum", "pairs")}
+    return {
+        "alpha": 0.1,
+        "gamma": 0.01 if method.learner == "KRLS" else None,
+        "inner_error": 9.0,
+        "inner_dgf": 0.1,
+        "error": 100 * float(np.mean(np.abs(y - f))),
+        "dgf": {a: float(dgf_of_counts(hits, counts, a)) for a in DGFS},
+        "gap": loss_general_fairness(y, f, loss="prediction", average="pairs", **cells),
+        "delta": {**delta, "train_sum": delta["sum"] / 2, "train_pairs": delta["pairs"] / 2},
+        "chance": {"mean": chance.mean, "high": chance.high, "p": chance.p},
+        "hits": hits.tolist(),
+    }
+
+
+def make_frontier(method, rng):
+    shares = np.array(SHARES)
+    error = (
+        9
+        + rng.normal(0.8, 0.5) * (1 - shares) ** 2
+        + 0.3 * (method.learner == "RLS")
+        + rng.normal(0, 0.5)
+    )
+    unfair = 0.1 + 0.08 * shares + 0.02 * method.with_s + rng.normal(0, 0.02)
+    return {"epsilon": 0.05, "breakpoints": 11, "error": error.tolist(), "dgf": unfair.tolist()}
+
+
+def make_records(study="binary", n_repeats=2, data="crime", methods=None):
+    """Make the records of a study, fold by fold; every row is held out once a repeat."""
+    y, s, n_groups = make_rows(study)
+    records = []
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng([repeat, 7])
+        folds = np.array_split(rng.permutation(y.size), N_FOLDS)
+        for fold, test in enumerate(folds):
+            models = {
+                method.key: model_record(
+                    method, y[test], predict(method, y[test], s[test], rng), s[test], n_groups
+                )
+                for method in methods or methods_of(study)
+            }
+            bins = LABEL_BINS if study == "binary" else (10,)
+            records.append(
+                {
+                    "data": data,
+                    "study": study,
+                    "repeat": repeat,
+                    "fold": fold,
+                    "seeds": {"outer": repeat, "inner": fold},
+                    "n_train": y.size - test.size,
+                    "n_test": test.size,
+                    "counts": {
+                        str(K): count(
+                            Bins.uniform(0, 1, K).assign(y[test]), s[test], (K, n_groups)
+                        ).tolist()
+                        for K in bins
+                    },
+                    "models": models,
+                    "frontier": {
+                        f"{m.learner}, {'with' if m.with_s else 'without'} s": make_frontier(m, rng)
+                        for m in methods_of(study)
+                        if m.epsilon is None and m.naive
+                    },
+                }
+            )
+    return records

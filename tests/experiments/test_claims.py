@@ -1,0 +1,169 @@
+"""Verdicts follow from intervals, and intervals from their formula."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from gferm.experiments.claims import (
+    DGF,
+    ERROR,
+    HOLDS,
+    REVERSED,
+    UNCLEAR,
+    USUAL_DGF,
+    check_claims,
+    comparisons_of,
+    corrected_interval,
+    published,
+)
+from gferm.experiments.paper import TABLES, methods_of
+from gferm.experiments.summary import COMPARED
+
+
+def make_records(study="binary", data="crime", n=30, noise=0.1, shift=None, usual=False):
+    """Make records where ``shift(method)`` gives the mean error and DGF of a method."""
+    shift = shift or (lambda method: (0.0, 0.0))
+    rng = np.random.default_rng(0)
+    records = []
+    for i in range(n):
+        models = {}
+        for method in methods_of(study):
+            error, unfairness = np.array(shift(method)) + noise * rng.normal(size=2)
+            models[method.key] = {"error": 10 + error, "dgf": {COMPARED: 1 + unfairness}}
+            if usual:
+                models[method.key]["dgf_usual"] = {COMPARED: 2 + 2 * unfairness}
+        base = {"repeat": i // 10, "fold": i % 10, "n_train": 900, "n_test": 100}
+        records.append({"data": data, "study": study, **base, "models": models})
+    return records
+
+
+def as_claimed(method):
+    """Give errors and DGFs that do all that the paper says."""
+    fair = method.epsilon is not None
+    epsilon, more = method.epsilon or 0.0, np.log2(method.n_bins / 10)
+    error = fair * (2 - 100 * epsilon + 0.5 * more) - method.with_s
+    unfairness = -fair * (2 - 100 * epsilon + 0.5 * more) + method.with_s
+    return error, unfairness
+
+
+def test_the_interval_by_hand():
+    differences = np.array([0.3, 0.1, 0.4, 0.2])
+    variance = (0.05**2 + 0.15**2 + 0.15**2 + 0.05**2) / 3
+    width = student.ppf(0.975, 3) * np.sqrt((1 / 4 + 1 / 9) * variance)
+    assert corrected_interval(differences, 1 / 9) == pytest.approx((0.25 - width, 0.25 + width))
+    plain = student.interval(0.95, 3, loc=0.25, scale=np.sqrt(variance / 4))
+    assert corrected_interval(differences, 0.0) == pytest.approx(plain)
+    assert corrected_interval(differences[:1], 1 / 9) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("study", ["binary", "continuous"])
+def test_what_does_as_claimed_holds_everywhere(study):
+    findings = check_claims(make_records(study, shift=as_claimed, usual=True))
+    assert {finding.verdict for finding in findings} == {HOLDS}
+    assert len(findings) == len(comparisons_of(study))
+
+
+def test_the_opposite_is_reversed_everywhere():
+    def opposite(method):
+        return tuple(-value for value in as_claimed(method))
+
+    findings = check_claims(make_records(shift=opposite))
+    assert {finding.verdict for finding in findings} == {REVERSED}
+
+
+def test_noise_is_not_distinguishable():
+    findings = check_claims(make_records())
+    unclear = [finding.verdict == UNCLEAR for finding in findings]
+    assert np.mean(unclear) > 0.9
+    assert all(finding.low < finding.difference < finding.high for finding in findings)
+    same = check_claims(make_records(noise=0.0))
+    assert {(finding.verdict, finding.difference) for finding in same} == {(UNCLEAR, 0.0)}
+    single = check_claims(make_records(n=1, shift=as_claimed))
+    assert {finding.verdict for finding in single} == {UNCLEAR}
+
+
+def test_differences_are_paired_and_in_percent_of_the_first():
+    records = make_records(shift=as_claimed)
+    for finding in check_claims(records):
+        before, after = (
+            np.array(
+                [
+                    model["error"]
+                    if finding.comparison.measure == ERROR
+                    else model["dgf"][COMPARED]
+                    for model in (record["models"][method.key] for record in records)
+                ]
+            )
+            for method in (finding.comparison.before, finding.comparison.after)
+        )
+        assert finding.n == 30
+        assert finding.difference == pytest.approx(np.mean(after - before))
+        assert finding.percent == pytest.approx(100 * np.mean(after - before) / np.mean(before))
+        assert (finding.low, finding.high) == pytest.approx(
+            corrected_interval(after - before, 1 / 9)
+        )
+
+
+def test_folds_without_a_value_are_left_out():
+    records = make_records(shift=as_claimed)
+    name = comparisons_of("binary")[0].after.key
+    records[3]["models"][name]["dgf"][COMPARED] = None
+    del records[4]["models"][name]
+    finding = check_claims(records)[0]
+    assert finding.comparison.measure == DGF
+    assert finding.n == 28
+    assert check_claims([]) == []
+
+
+def test_the_dgf_of_the_usual_bins_is_tested_where_it_is_known():
+    measures = [finding.comparison.measure for finding in check_claims(make_records())]
+    assert USUAL_DGF not in measures
+    findings = check_claims(make_records(shift=as_claimed, usual=True))
+    pairs = [f for f in findings if f.comparison.measure == USUAL_DGF]
+    assert len(pairs) == 12
+    assert {f.published for f in pairs} == {None}
+
+
+def test_only_the_papers_own_data_are_compared_with_it():
+    assert any(f.published is not None for f in check_claims(make_records()))
+    assert all(f.published is None for f in check_claims(make_records(data="pupils")))
+
+
+@pytest.mark.parametrize("study", ["binary", "continuous"])
+def test_the_paper_claims_what_its_tables_say(study):
+    """Signs of published differences: never against the claim, and mostly with it."""
+    signs = []
+    for comparison in comparisons_of(study):
+        before, after = (
+            published(method, comparison.measure)
+            for method in (comparison.before, comparison.after)
+        )
+        if comparison.measure != USUAL_DGF:
+            assert before is not None or comparison.before.naive
+            if before is not None:
+                signs.append(comparison.sign * round(after - before, 6))
+    assert min(signs) >= 0
+    assert np.mean(np.array(signs) > 0) > 0.8
+
+
+def test_a_method_has_one_published_value_in_all_tables():
+    seen = {}
+    for table in TABLES.values():
+        if len(table.columns) == 2:
+            for row in table.rows:
+                means = tuple(value.mean for value in (*row.crime, *row.unige))
+                assert seen.setdefault(row.method, means) == means
+
+
+def test_comparisons_change_one_thing():
+    for study in ("binary", "continuous"):
+        keys = {method.key for method in methods_of(study)}
+        for comparison in comparisons_of(study):
+            assert {comparison.before.key, comparison.after.key} <= keys
+            a, b = vars(comparison.before), vars(comparison.after)
+            assert sum(a[name] != b[name] for name in a) == 1
+        claims = [comparison.claim for comparison in comparisons_of(study)]
+        changes = sum(a != b for a, b in pairwise(claims))
+        assert changes == len(set(claims)) - 1  # sorted by claim

@@ -1,0 +1,103 @@
+"""Pictures show what the records hold."""
+
+import copy
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from gferm.experiments import figures
+from gferm.experiments.claims import corrected_error
+from gferm.experiments.figures import draw_frontier, draw_histogram
+from gferm.experiments.paper import FIGURE_METHODS, SHARES
+from gferm.experiments.summary import pool, summarize
+from tests.experiments.synthetic import make_records
+
+
+@pytest.fixture(scope="module")
+def records():
+    return make_records(n_repeats=2, methods=FIGURE_METHODS)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Keep the figures that are drawn."""
+    kept = []
+
+    def keep(figure):
+        kept.append(figure)
+        return png(figure)
+
+    png = figures._png
+    monkeypatch.setattr(figures, "_png", keep)
+    return kept
+
+
+def test_bars_are_rates_over_all_repeats_and_counts_those_of_one(records, drawn):
+    assert draw_histogram(records).startswith(b"\x89PNG")
+    assert isinstance(drawn[0], Figure)
+    for ax, method in zip(drawn[0].axes, FIGURE_METHODS, strict=True):
+        hits, counts = pool(records, method.key)
+        heights = np.array([[bar.get_height() for bar in bars] for bars in ax.containers]).T
+        np.testing.assert_allclose(heights, hits / np.maximum(counts, 1))
+        ticks = [text.get_text() for text in ax.get_xticklabels()]
+        for tick, row in zip(ticks, pool(records[:10], method.key)[1], strict=True):
+            assert tick.endswith(" | ".join(map(str, row)))
+        pooled = summarize(records).methods[method.key].pooled
+        title = ax.get_title()
+        assert title.startswith(method.name)
+        assert f"error {pooled.error.mean:.2f}, DGF {pooled.dgf['pairs'].mean:.3f}" in title
+        assert f"by chance {pooled.chance:.3f}" in title
+
+
+def test_a_stopped_repeat_is_drawn_only_if_there_is_no_other(records, drawn):
+    draw_histogram(records[:13])
+    draw_histogram(records[:10])
+    draw_histogram(records[:3])
+    first, second, third = (
+        [bar.get_height() for bar in figure.axes[0].containers[0]] for figure in drawn
+    )
+    assert first == second
+    hits, counts = pool(records[:3], FIGURE_METHODS[0].key)
+    np.testing.assert_allclose(third, (hits / np.maximum(counts, 1))[:, 0])
+    assert "mean of folds" in drawn[2].axes[0].get_title()
+
+
+def test_groups_have_names(records, drawn):
+    draw_histogram(records, groups=["<b>", "$x_"])
+    draw_histogram([{**record, "data": "other"} for record in records])
+    names = [[t.get_text() for t in f.axes[0].get_legend().get_texts()] for f in drawn]
+    assert names == [["<b>", "$x_"], ["1", "2"]]
+
+
+def test_lines_are_means_and_bands_errors_of_the_change(records, drawn):
+    assert draw_frontier(records).startswith(b"\x89PNG")
+    (ax,) = drawn[0].axes
+    lines = {line.get_label(): line for line in ax.lines}
+    assert list(lines) == list(records[0]["frontier"])
+    for name, line in lines.items():
+        errors, unfairness = (
+            np.array([record["frontier"][name][part] for record in records])
+            for part in ("error", "dgf")
+        )
+        x, y = line.get_data()
+        assert len(x) == len(SHARES)
+        np.testing.assert_allclose(x, unfairness.mean(axis=0))
+        np.testing.assert_allclose(y, errors.mean(axis=0))
+    name, band = next(iter(lines)), ax.collections[0]
+    errors = np.array([record["frontier"][name]["error"] for record in records])
+    width = corrected_error(errors[:, -1] - errors[:, 0], 1 / 9)
+    end = errors[:, -1].mean()
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert np.isclose(heights, end + width).any()
+    assert np.isclose(heights, end - width).any()
+
+
+def test_folds_without_a_dgf_and_single_folds_can_be_drawn(records, drawn):
+    changed = copy.deepcopy(records)
+    name = next(iter(changed[0]["frontier"]))
+    changed[0]["frontier"][name]["dgf"] = [None] * len(SHARES)
+    draw_frontier(changed)
+    rest = [record["frontier"][name]["dgf"] for record in records[1:]]
+    np.testing.assert_allclose(drawn[0].axes[0].lines[0].get_xdata(), np.mean(rest, axis=0))
+    assert draw_frontier(records[:1]).startswith(b"\x89PNG")
