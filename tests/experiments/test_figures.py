@@ -10,7 +10,7 @@ from gferm.experiments import figures
 from gferm.experiments.claims import corrected_error
 from gferm.experiments.figures import draw_frontier, draw_histogram
 from gferm.experiments.paper import FIGURE_METHODS, SHARES
-from gferm.experiments.summary import pool, summarize
+from gferm.experiments.summary import COMPARED, pool, summarize
 from tests.experiments.synthetic import make_records
 
 
@@ -46,7 +46,7 @@ def test_bars_are_rates_over_all_repeats_and_counts_those_of_one(records, drawn)
         pooled = summarize(records).methods[method.key].pooled
         title = ax.get_title()
         assert title.startswith(method.name)
-        assert f"error {pooled.error.mean:.2f}, DGF {pooled.dgf['pairs'].mean:.3f}" in title
+        assert f"error {pooled.error.mean:.2f}, DGF {pooled.dgf[COMPARED].mean:.3f}" in title
         assert f"by chance {pooled.chance:.3f}" in title
 
 
@@ -84,9 +84,15 @@ def test_lines_are_means_and_bands_errors_of_the_change(records, drawn):
         assert len(x) == len(SHARES)
         np.testing.assert_allclose(x, unfairness.mean(axis=0))
         np.testing.assert_allclose(y, errors.mean(axis=0))
+        ends = [c for c in ax.collections if len(c.get_offsets()) == 1]
+        (plain,) = (c for c in ends if np.allclose(c.get_offsets(), [[x[0], y[0]]]))
+        (fair,) = (c for c in ends if np.allclose(c.get_offsets(), [[x[-1], y[-1]]]))
+        np.testing.assert_array_equal(plain.get_facecolor(), [[1, 1, 1, 1]])
+        np.testing.assert_array_equal(fair.get_facecolor(), fair.get_edgecolor())
     name, band = next(iter(lines)), ax.collections[0]
     errors = np.array([record["frontier"][name]["error"] for record in records])
-    width = corrected_error(errors[:, -1] - errors[:, 0], 1 / 9)
+    share = np.mean([record["n_test"] / record["n_train"] for record in records])
+    width = corrected_error(errors[:, -1] - errors[:, 0], share)
     end = errors[:, -1].mean()
     heights = band.get_paths()[0].vertices[:, 1]
     assert np.isclose(heights, end + width).any()

@@ -8,9 +8,9 @@ import pytest
 from gferm.bins import Bins
 from gferm.exceptions import ExperimentError
 from gferm.experiments.paper import FIGURE_METHODS, Method
-from gferm.experiments.summary import POOLED, Spread, pool, summarize, whole_repeats
+from gferm.experiments.summary import COMPARED, POOLED, Spread, pool, summarize, whole_repeats
 from gferm.metrics import dgf
-from gferm.metrics.chance import dgf_of_counts
+from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 from tests.experiments.synthetic import make_records, make_rows, predict
 
 PLAIN = FIGURE_METHODS[0]
@@ -136,6 +136,17 @@ def test_the_chance_of_a_fair_repeat_is_near_its_dgf(records):
     assert 0.05 < pooled.p < 0.95
     assert pooled.chance < pooled.high
     assert pooled.dgf["pairs"].mean == pytest.approx(pooled.chance, rel=0.5)
+
+
+def test_the_pooled_chance_is_that_of_each_repeat(records):
+    pooled = summarize(records).methods[PLAIN.key].pooled
+    chances = [
+        chance_of_dgf(*pool(folds, PLAIN.key), average=COMPARED, rng=np.random.default_rng(repeat))
+        for repeat, folds in enumerate(whole_repeats(records))
+    ]
+    assert pooled.chance == pytest.approx(np.mean([chance.mean for chance in chances]))
+    assert pooled.high == pytest.approx(np.mean([chance.high for chance in chances]))
+    assert pooled.p == sorted(chance.p for chance in chances)[1]
 
 
 def test_pool_adds_tables(records):

@@ -1,32 +1,23 @@
-"""Tables hold the paper's numbers and ours, in four forms that show what is in a cell."""
+"""Tables hold the paper's numbers and ours, and every finding about its claims."""
 
-import re
 from dataclasses import replace
-from html.parser import HTMLParser
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
 from gferm.experiments.claim_tables import build_claims, build_verdicts
-from gferm.experiments.claims import check_claims
-from gferm.experiments.layout import (
-    MISSING,
-    Column,
-    Section,
-    Sheet,
-    number,
-    signed,
-    spread,
-)
-from gferm.experiments.page import to_html
+from gferm.experiments.claims import ERROR, HOLDS, REVERSED, UNCLEAR, check_claims
+from gferm.experiments.layout import MISSING, Column, spread
 from gferm.experiments.paper import TABLES, methods_of
-from gferm.experiments.render import to_latex, to_markdown, to_terminal
 from gferm.experiments.summary import COMPARED, Spread, summarize
-from gferm.experiments.tables import STAND_IN, build_table, build_tables
+from gferm.experiments.tables import (
+    AVERAGE_NAMES,
+    INCLUDED,
+    OTHER,
+    STAND_IN,
+    build_table,
+    build_tables,
+)
 from tests.experiments.synthetic import make_records
-
-NASTY = "a|b & <script>alert('_x_')</script> 100% $5 #1 {y} ~ ^ \\cmd *bold* [l](u) `c`"
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +37,8 @@ def sheets(records, summary):
     return [
         *build_tables(summary),
         *build_tables(continuous),
-        build_claims(findings, "crime"),
-        build_verdicts(findings, "crime"),
+        build_claims(findings, summary),
+        build_verdicts(findings, summary),
     ]
 
 
@@ -57,38 +48,8 @@ def cells(sheet, group, name):
     return [row[place] for section in sheet.sections for row in section.rows]
 
 
-def print_sheet(sheet, width):
-    console = Console(width=width, file=StringIO())
-    console.print(to_terminal(sheet))
-    return console.file.getvalue()
-
-
-class Reader(HTMLParser):
-    """Reads tables back: rows of texts, and every tag."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.rows, self.tags, self.inside = [], [], False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-        self.inside = tag in ("td", "th")
-
-    def handle_data(self, data):
-        if self.inside:
-            self.rows[-1][-1] += data
-
-    def handle_endtag(self, tag):
-        self.inside = False
-
-
 def test_there_is_a_sheet_for_every_table(sheets):
-    assert [sheet.name for sheet in sheets] == [*TABLES, "claims", "verdicts"]
+    assert [sheet.name for sheet in sheets] == [*TABLES, "claims-binary", "verdicts-binary"]
 
 
 @pytest.mark.parametrize("group", ["error", "DGF"])
@@ -112,6 +73,25 @@ def test_ours_the_papers_and_the_difference(target, diff, group, sheets, summary
         assert together == f"{found.pooled.dgf[COMPARED].mean:.3f}"
 
 
+@pytest.mark.parametrize("target", ["table-results", "table-bins"])
+def test_what_stands_beside_the_means(target, sheets, summary):
+    sheet = next(sheet for sheet in sheets if sheet.name == target)
+    names = (("DGF", AVERAGE_NAMES[OTHER]), ("pooled", "chance"), ("pooled", "p"))
+    columns = [cells(sheet, *name) for name in names]
+    for row, *shown in zip(TABLES[target].rows, *columns, strict=True):
+        found = summary.methods[row.method.key]
+        values = (found.dgf[OTHER].mean, found.pooled.chance, found.pooled.p)
+        assert shown == [f"{value:.3f}" for value in values]
+
+
+def test_sections_are_those_of_the_paper(sheets):
+    for sheet in sheets[: len(TABLES)]:
+        titles = [section.title for section in sheet.sections]
+        assert [title for title in titles if title] == list(INCLUDED.values())
+        learners = {row.method.learner for row in TABLES[sheet.name].rows}
+        assert len(titles) == 2 * len(learners)
+
+
 def test_both_readings_of_epsilon_are_shown_and_one_is_compared(sheets, records):
     sheet = next(sheet for sheet in sheets if sheet.name == "table-epsilon")
     epsilons, papers = cells(sheet, "", "ε̂"), cells(sheet, "error", "paper")
@@ -125,6 +105,17 @@ def test_both_readings_of_epsilon_are_shown_and_one_is_compared(sheets, records)
     sheet = build_table("table-epsilon", summarize(fewer))
     assert cells(sheet, "", "ε̂") == ["0", "0.005", "0.01"] * 4
     assert not any("literal" in note for note in sheet.notes)
+
+
+def test_dgfs_of_different_bins_are_shown_alike_too(sheets, summary):
+    sheet = next(sheet for sheet in sheets if sheet.name == "table-bins")
+    assert set(cells(sheet, "", "K")) == {"5", "10", "20"}
+    for row, shown in zip(TABLES["table-bins"].rows, cells(sheet, "DGF", "at K = 10"), strict=True):
+        found = summary.methods[row.method.key]
+        assert shown == f"{found.usual_dgf[COMPARED].mean:.3f}"
+    older = {key: replace(found, usual_dgf={}) for key, found in summary.methods.items()}
+    sheet = build_table("table-bins", replace(summary, methods=older))
+    assert set(cells(sheet, "DGF", "at K = 10")) == {MISSING}
 
 
 def test_delta_is_shown_as_sum_and_as_average(sheets, summary):
@@ -147,8 +138,9 @@ def test_nothing_is_compared_for_other_data(study, records):
     records = records if study == "binary" else make_records(study, n_repeats=1)
     records = [{**record, "data": "pupils"} for record in records]
     findings = check_claims(records)
-    built = build_tables(summarize(records))
-    for sheet in [*built, build_claims(findings, "pupils"), build_verdicts(findings, "pupils")]:
+    summary = summarize(records)
+    claims = [build_claims(findings, summary), build_verdicts(findings, summary)]
+    for sheet in [*build_tables(summary), *claims]:
         names = {column.name for column in sheet.columns}
         assert not names & {"paper", "diff", "diff in sd"}
         assert STAND_IN in sheet.notes
@@ -164,8 +156,6 @@ def test_a_run_that_was_stopped_has_dashes(records):
     assert set(ours[1:]) == {MISSING}
     assert set(cells(sheet, "pooled", "p")) == {MISSING}
     assert any("3 outer folds; 0 repeats" in note for note in sheet.notes)
-    for show in (to_markdown, to_latex, lambda sheet: print_sheet(sheet, 100)):
-        assert MISSING in show(sheet) or "--" in show(sheet)
 
 
 def test_folds_without_a_dgf_are_mentioned(summary):
@@ -176,107 +166,37 @@ def test_folds_without_a_dgf_are_mentioned(summary):
     assert any("3 folds" in note for note in build_table("table-results", changed).notes)
 
 
-def test_the_terminal_holds_every_cell_at_100_columns(sheets):
-    for sheet in sheets:
-        text = print_sheet(sheet, 100)
-        lines = text.splitlines()
-        assert max(map(len, lines)) <= 100 + text.count("\u0302")
-        for section in sheet.sections:
-            assert section.title in text
-            for row in section.rows:
-                expected = re.sub(r"\s+", " ", " ".join(row)).strip()
-                assert any(re.sub(r"\s+", " ", line).strip() == expected for line in lines)
-
-
-def test_markdown_rows_have_equal_column_counts(sheets):
-    for sheet in sheets:
-        rows = [line for line in to_markdown(sheet).splitlines() if line.startswith("|")]
-        n_titles = sum(bool(section.title) for section in sheet.sections)
-        assert len(rows) == 2 + n_titles + sum(len(section.rows) for section in sheet.sections)
-        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {len(sheet.columns) + 1}
-
-
-def test_latex_rows_have_equal_column_counts_and_no_other_alphabet(sheets):
-    for sheet in sheets:
-        text = to_latex(sheet)
-        assert re.sub("[“”]", "", text).isascii()
-        body = text.split(r"\begin{tabular}")[1].split(r"\end{tabular}")[0]
-        for line in body.splitlines():
-            if line.endswith(r"\\"):
-                spanned = [int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line)]
-                assert line.count("&") + sum(spanned) == len(sheet.columns) - 1
-        assert text.count("{") == text.count("}")
-        assert text.count("$") % 2 == 0
-
-
-def test_html_tables_read_back(sheets):
-    page = to_html(sheets, title="Tables", pictures={"A picture": b"\x89PNG"})
-    reader = Reader(page)
-    expected = [row for sheet in sheets for section in sheet.sections for row in section.rows]
-    found = [tuple(row) for row in reader.rows]
-    assert all(row in found for row in expected)
-    assert "script" not in reader.tags
-    assert "prefers-color-scheme: dark" in page
-    assert 'src="data:image/png;base64,' in page
-    assert "http" not in page  # nothing from elsewhere
-
-
-def test_nothing_in_a_cell_is_read_as_markup():
-    sheet = Sheet(
-        "nasty",
-        NASTY,
-        (Column("", NASTY), Column(NASTY, "x"), Column(NASTY, "y")),
-        (Section(NASTY, ((NASTY, "1", "[red]2[/red]"),)),),
-        (NASTY,),
-    )
-    page = to_html([sheet], title=NASTY, pictures={NASTY + '" onload="x': b""})
-    reader = Reader(page)
-    assert "script" not in reader.tags
-    assert (NASTY, "1", "[red]2[/red]") in [tuple(row) for row in reader.rows]
-    assert '" onload' not in page
-    rows = [line for line in to_markdown(sheet).splitlines() if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert "<script" not in to_markdown(sheet)
-    for mark in ("_x_", " *bold*", "[l](u)", " `c`"):
-        assert mark not in to_markdown(sheet)
-    latex = to_latex(sheet)
-    assert re.search(r"(?<!\\)[%#_]", latex.replace(r"\hline", "")) is None
-    assert r"\textbackslash{}cmd" in latex
-    assert "[red]2[/red]" in print_sheet(sheet, 400)
-
-
-def test_rows_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="2 columns"):
-        Sheet("x", "X", (Column("", "a"), Column("", "b")), (Section("", (("1",),)),))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (number(1.005, 1), "1.0"),
-        (number(-0.04, 1), "0.0"),
-        (number(-0.06, 1), "−0.1"),
-        (number(float("nan"), 1), MISSING),
-        (number(None, 1), MISSING),
-        (signed(0.06, 1), "+0.1"),
-        (signed(-0.06, 1), "−0.1"),
-        (signed(0.04, 1), "0.0"),
-        (signed(None, 1), MISSING),
-        (signed(float("inf"), 1), "+inf"),
-        (spread(Spread(1.0, 0.25, 3), 2), "1.00±0.25"),
-        (spread(Spread(1.0, float("nan"), 1), 2), "1.00"),
-        (spread(None, 2), MISSING),
-    ],
-)
-def test_numbers_in_words(text, expected):
-    assert text == expected
-
-
-def test_verdicts_count_the_comparisons(records):
+def test_claims_show_every_finding(records, summary):
     findings = check_claims(records)
-    sheet = build_verdicts(findings, "crime")
+    sheet = build_claims(findings, summary)
+    assert [section.title for section in sheet.sections] == list(
+        dict.fromkeys(finding.comparison.claim for finding in findings)
+    )
+    rows = [row for section in sheet.sections for row in section.rows]
+    for finding, row in zip(findings, rows, strict=True):
+        digits = 2 if finding.comparison.measure == ERROR else 3
+        before, difference, low, high = (
+            f"{value:.{digits}f}"
+            for value in (finding.before, finding.difference, finding.low, finding.high)
+        )
+        shown = [cell.replace("−", "-").replace("+", "") for cell in row]
+        assert shown[:3] == [finding.comparison.case, before, difference]
+        assert shown[3] == f"{low} to {high}"
+        assert float(shown[4]) == pytest.approx(finding.percent, abs=0.051)
+        if finding.published is None:
+            assert shown[5] == MISSING
+        else:
+            assert float(shown[5]) == pytest.approx(finding.published, abs=1e-9)
+        assert shown[6] == finding.verdict
+
+
+def test_verdicts_count_the_comparisons(records, summary):
+    findings = check_claims(records)
+    sheet = build_verdicts(findings, summary)
     counted = [sum(int(row[place]) for row in sheet.sections[0].rows) for place in range(1, 4)]
     assert sum(counted) == len(findings)
-    assert build_claims([], "crime").sections == ()
-    assert to_markdown(build_verdicts([], "crime"))
-    assert print_sheet(build_claims([], "crime"), 80)
+    for row in sheet.sections[0].rows:
+        verdicts = [f.verdict for f in findings if f.comparison.claim == row[0]]
+        shown = [verdicts.count(verdict) for verdict in (HOLDS, UNCLEAR, REVERSED)]
+        assert list(row[1:4]) == list(map(str, shown))
+    assert build_claims([], summary).sections == ()

@@ -10,9 +10,11 @@ import numpy as np
 
 from gferm.experiments.claims import DGF, ERROR, HOLDS, REVERSED, UNCLEAR, USUAL_DGF, Finding
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.experiments.paper import BINARY, CONTINUOUS
+from gferm.experiments.summary import Summary
 from gferm.experiments.tables import DATA_NAMES, DIGITS, PUBLISHED, STAND_IN
 
-STUDIES = {"binary": "binary sensitive attribute", "continuous": "continuous sensitive attribute"}
+STUDIES = {BINARY: "binary sensitive attribute", CONTINUOUS: "continuous sensitive attribute"}
 INTERVALS = (
     "Paired differences over {n} outer folds; 95 % intervals by the corrected resampled t (Nadeau "
     "and Bengio, 2003), since the folds share training rows."
@@ -28,15 +30,15 @@ LIKE_WITH_LIKE = (
 )
 
 
-def build_claims(findings: Sequence[Finding], data: str) -> Sheet:
+def build_claims(findings: Sequence[Finding], summary: Summary) -> Sheet:
     """List every comparison: the difference, its interval, the paper's difference, the verdict.
 
     Parameters
     ----------
     findings : sequence of Finding
-        Those of one study, as `check_claims` gives them.
-    data : str
-        "crime" or "pupils".
+        As `check_claims` gives them.
+    summary : Summary
+        Of the same records.
     """
     columns = [
         Column("", "comparison"),
@@ -47,23 +49,24 @@ def build_claims(findings: Sequence[Finding], data: str) -> Sheet:
         Column("difference", "paper"),
         Column("", "verdict"),
     ]
-    if data != PUBLISHED:
+    compare = summary.data == PUBLISHED
+    if not compare:
         del columns[5]
     return Sheet(
-        name="claims",
-        title=f"The paper's claims, {_where(findings, data)}",
+        name=f"claims-{summary.study}",
+        title=f"The paper's claims, {_where(summary)}",
         columns=tuple(columns),
         sections=tuple(
-            Section(claim, tuple(_row(finding, data) for finding in group))
+            Section(claim, tuple(_row(finding, compare) for finding in group))
             for claim, group in groupby(findings, lambda finding: finding.comparison.claim)
         ),
-        notes=_notes(findings, data),
+        notes=_notes(findings, summary),
     )
 
 
-def build_verdicts(findings: Sequence[Finding], data: str) -> Sheet:
+def build_verdicts(findings: Sequence[Finding], summary: Summary) -> Sheet:
     """Count for each claim in how many comparisons it holds."""
-    rows = []
+    rows, compare = [], summary.data == PUBLISHED
     for claim, group in groupby(findings, lambda finding: finding.comparison.claim):
         listed = list(group)
         verdicts = Counter(finding.verdict for finding in listed)
@@ -73,7 +76,7 @@ def build_verdicts(findings: Sequence[Finding], data: str) -> Sheet:
         row.append(signed(float(np.mean([finding.difference for finding in listed])), digits))
         row.append(signed(float(np.mean([finding.percent for finding in listed])), 1))
         row += [signed(float(np.mean(reported)), digits) if reported else MISSING]
-        rows.append(tuple(row if data == PUBLISHED else row[:-1]))
+        rows.append(tuple(row if compare else row[:-1]))
     columns = [
         Column("", "claim"),
         *(Column("comparisons", name) for name in (HOLDS, "unclear", REVERSED)),
@@ -82,15 +85,15 @@ def build_verdicts(findings: Sequence[Finding], data: str) -> Sheet:
         Column("mean difference", "paper"),
     ]
     return Sheet(
-        name="verdicts",
-        title=f"The paper's claims in short, {_where(findings, data)}",
-        columns=tuple(columns if data == PUBLISHED else columns[:-1]),
+        name=f"verdicts-{summary.study}",
+        title=f"The paper's claims in short, {_where(summary)}",
+        columns=tuple(columns if compare else columns[:-1]),
         sections=(Section("", tuple(rows)),),
-        notes=_notes(findings, data),
+        notes=_notes(findings, summary),
     )
 
 
-def _row(finding: Finding, data: str) -> tuple[str, ...]:
+def _row(finding: Finding, compare: bool) -> tuple[str, ...]:
     digits = _digits(finding)
     row = [
         finding.comparison.case,
@@ -101,7 +104,7 @@ def _row(finding: Finding, data: str) -> tuple[str, ...]:
         signed(finding.published, digits - 1),
         finding.verdict,
     ]
-    if data != PUBLISHED:
+    if not compare:
         del row[5]
     return tuple(row)
 
@@ -110,14 +113,13 @@ def _digits(finding: Finding) -> int:
     return DIGITS[ERROR if finding.comparison.measure == ERROR else DGF]
 
 
-def _where(findings: Sequence[Finding], data: str) -> str:
-    study = STUDIES[findings[0].comparison.before.study] if findings else "no comparison yet"
-    return f"{study}: {DATA_NAMES.get(data, data)}"
+def _where(summary: Summary) -> str:
+    return f"{STUDIES[summary.study]}: {DATA_NAMES.get(summary.data, summary.data)}"
 
 
-def _notes(findings: Sequence[Finding], data: str) -> tuple[str, ...]:
+def _notes(findings: Sequence[Finding], summary: Summary) -> tuple[str, ...]:
     n = max((finding.n for finding in findings), default=0)
     notes = [INTERVALS.format(n=n), VERDICTS]
     if any(finding.comparison.measure == USUAL_DGF for finding in findings):
         notes.append(LIKE_WITH_LIKE)
-    return tuple(notes) if data == PUBLISHED else (STAND_IN, *notes)
+    return tuple(notes) if summary.data == PUBLISHED else (STAND_IN, *notes)

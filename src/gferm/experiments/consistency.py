@@ -14,7 +14,8 @@ slightly unfair may have less risk than f*. The estimation is never negative.
 The theorem (thm:mainresult1) bounds both L(f̂) − L(f*) and U(f̂) by O(n^(−1/2)), where f̂ meets the
 constraint on the sample up to ε̂ = O(n^(−1/2)), wide enough to admit f*. Its own ε̂ needs bounded
 features; here it is two standard errors of a gap of f*, 2 ‖β‖ √(2Q/n) for Q groups of n/Q rows.
-Beside it stand ε̂ = 0, about which the theorem says nothing, and the plain model.
+Beside it stand ε̂ = 0, whose risk the theorem says nothing about since f* need not meet it on the
+sample, and the plain model.
 
 This file runs the experiment and writes its numbers; consistency_figure.py draws them.
 """

@@ -1,4 +1,4 @@
-"""One kernel, one outer fold: every model, and the figures by which one of them is chosen.
+"""One kernel, some outer folds: every model, and the figures by which one of them is chosen.
 
 Everything of the size of the data stays on the device; what leaves it is, for every alpha and
 variant, the inner error and DGF, the predictions of the outer test rows, and sums over the training
@@ -12,51 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.model_selection import KFold
 
-from gferm.arrays import Array, Codes
-from gferm.cells import Cells
+from gferm.arrays import Array
 from gferm.device import Device
-from gferm.experiments.paper import FOLDS, LAMBDAS, USUAL_BINS
-from gferm.experiments.work import KernelWork, Variant, Work
-from gferm.solver.cell_contrasts import CellContrasts, Reduced
-from gferm.solver.nested import AllRows, InnerFolds, NestedParts
-
-Rows = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class OuterFold:
-    """A fold of the nested cross-validation; everything random in it follows from two seeds."""
-
-    repeat: int
-    number: int
-    train: Rows
-    test: Rows
-    inner_train: tuple[Rows, ...]
-    inner_test: tuple[Rows, ...]
-
-    @property
-    def inner_seed(self) -> int:
-        """The seed of the inner split."""
-        return _inner_seed(self.repeat, self.number)
-
-
-def outer_folds(n: int, repeat: int) -> list[OuterFold]:
-    """Split n rows; the seed of the outer split is the number of the repeat."""
-    folds = []
-    split = KFold(FOLDS, shuffle=True, random_state=repeat).split(np.zeros(n))
-    for number, (train, test) in enumerate(split):
-        inner = KFold(FOLDS, shuffle=True, random_state=_inner_seed(repeat, number))
-        parts = [(train[a], train[b]) for a, b in inner.split(train)]
-        inner_train, inner_test = zip(*parts, strict=True)
-        folds.append(OuterFold(repeat, number, train, test, inner_train, inner_test))
-    return folds
-
-
-def _inner_seed(repeat: int, fold: int) -> int:
-    return 1000 * (repeat + 1) + fold
+from gferm.experiments.folds import FoldSet, contrasts_of
+from gferm.experiments.judging import JudgedRows
+from gferm.experiments.paper import LAMBDAS, USUAL_BINS
+from gferm.experiments.work import Variant, Work
+from gferm.solver.cell_contrasts import Reduced
+from gferm.solver.nested import AllRows, NestedParts, join_parts
+from gferm.threads import for_each
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +62,10 @@ class Learned:
 
 
 class Learner:
-    """All kernels of some work on one device, one after another."""
+    """All kernels of some work on one device, one after another.
+
+    The decompositions of the kernels are kept from one set of folds to the next.
+    """
 
     def __init__(self, work: Work, device: Device) -> None:
         self.work, self.device = work, device
@@ -105,118 +73,103 @@ class Learner:
         self.places = work.places()
         self._decompositions: dict[int, tuple[Any, Any]] = {}
 
-    def load(self, number: int) -> None:
-        """Make a kernel ready; its decomposition is kept for the next repeat."""
+    def take_up(self, folds: FoldSet) -> None:
+        """Prepare what all kernels need to know about some folds."""
+        self.folds, y = folds, self.work.problem.y
+        self._views = {
+            key: _View(
+                inner=JudgedRows(self.device, cells, y, folds.inner),
+                train=JudgedRows(self.device, cells, y, folds.train),
+                inner_contrasts=contrasts_of(cells, y, self.places[key], folds.inner_train),
+                outer_contrasts=contrasts_of(cells, y, self.places[key], folds.outer_train),
+            )
+            for key, cells in self.work.partitions.items()
+        }
+
+    def learn(self, number: int) -> list[Learned]:
+        """Learn every variant of a kernel; give what each outer fold has of it."""
+        self._load(number)
+        parts, kernel = self._hold_out(), self.work.kernels[number]
+        learned = [Learned({}, {}) for _ in self.folds.folds]
+        for key in dict.fromkeys((variant.study, variant.n_bins) for variant in kernel.variants):
+            variants = [v for v in kernel.variants if (v.study, v.n_bins) == key]
+            self._judge(key, variants, parts, learned)
+        return learned
+
+    def _load(self, number: int) -> None:
         if number not in self._decompositions:
             matrix = self.work.kernel_matrix(self.work.kernels[number])
             self._decompositions[number] = self.rows.decompose(matrix)
         self.rows.load(*self._decompositions[number])
 
-    def learn(self, kernel: KernelWork, fold: OuterFold) -> Learned:
-        """Learn every variant with the kernel that is loaded."""
-        inner = InnerFolds(fold.inner_test, len(self.work.problem.y))
-        parts = self.rows.hold_out(fold.test, fold.train, inner)
-        figures: dict[Variant, Figures] = {}
-        problems = {}
-        for key in dict.fromkeys((variant.study, variant.n_bins) for variant in kernel.variants):
-            variants = [v for v in kernel.variants if (v.study, v.n_bins) == key]
-            judged, reduced = self._judge(key, variants, fold, inner, parts)
-            figures |= judged
-            if key[1] == USUAL_BINS:
-                problems[key[0]] = reduced.on_host()
-        return Learned(figures, problems)
+    def _hold_out(self) -> NestedParts:
+        """Hold out all folds: together on a GPU, each on a core of its own on the CPU."""
+        folds = self.folds
+        rows = (folds.test.rows, folds.train.rows, folds.inner_rows)
+        if self.device.name != "cpu":
+            return self.rows.hold_out(*rows)
+        found: list[NestedParts | None] = [None] * len(folds)
+
+        def work(o: int) -> None:
+            found[o] = self.rows.hold_out(*(some[o : o + 1] for some in rows))
+
+        for_each(work, range(len(folds)))
+        return join_parts(self.device, [part for part in found if part is not None])
 
     def _judge(
         self,
         key: tuple[str, int],
         variants: Sequence[Variant],
-        fold: OuterFold,
-        inner: InnerFolds,
         parts: NestedParts,
-    ) -> tuple[dict[Variant, Figures], Reduced]:
-        """Learn and judge the variants that share their cells."""
-        device, y = self.device, self.work.problem.y
-        cells, place = self.work.partitions[key], self.places[key]
-        contrasts = _contrasts(cells, y, place, fold.train)
-        outer = contrasts.reduce(device, parts.outer)
-        within = _contrasts(cells, y, place, *fold.inner_train).reduce(device, parts.inner)
+        learned: Sequence[Learned],
+    ) -> None:
+        """Learn and judge the variants that share their cells, and hand them to their folds."""
+        view, device = self._views[key], self.device
         bounds = [variant.bound for variant in variants]
+        outer = view.outer_contrasts.reduce(device, parts.outer)
         nu = outer.multipliers(bounds)
-        error, dgf = self._inner_figures(
-            cells, inner, within.predictions(within.multipliers(bounds))
-        )
-        fitted = outer.fitted(contrasts, parts.fitted).predictions(nu)
-        hits, sums = _sums_over_cells(device, cells, fold.train, fitted)
+        at_train = outer.at(view.outer_contrasts, parts.fitted).predictions(nu)
+        train_hits, train_sums = view.train.hits(at_train), view.train.sums(at_train)
         predictions = device.get(outer.predictions(nu))
-        figures = {
-            variant: Figures(error[:, j], dgf[:, j], predictions[:, j], hits[:, j], sums[:, j])
-            for j, variant in enumerate(variants)
-        }
-        return figures, outer
-
-    def _inner_figures(
-        self, cells: Cells, inner: InnerFolds, predictions: Any
-    ) -> tuple[Array, Array]:
-        """Give mean error and mean DGF over the inner folds; predictions are (a, fold, v, row)."""
-        xp, put = self.device.xp, self.device.put
-        rows = np.where(inner.there, inner.rows, 0)
-        y, there = put(self.work.problem.y[rows]), put(inner.there.astype(float))
-        sizes = there.sum(-1)
-        errors = (xp.abs(predictions - y[:, None, :]) * there[:, None, :]).sum(-1)
-        error = (errors / sizes[:, None]).mean(1)
-        partition = cells.partitions[0]
-        member = np.eye(partition.counts.size)[partition.cell_of[rows]] * inner.there[..., None]
-        hits = self.device.get(_hits(self.device, cells, rows, predictions) @ put(member))
-        shape = partition.counts.shape
-        counts = member.sum(axis=1).reshape(-1, 1, *shape)
-        dgf = mean_gap(hits.reshape(*hits.shape[:-1], *shape), counts)
-        return self.device.get(error), dgf.mean(axis=1)
-
-
-def mean_gap(sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Array:
-    """Give the mean |difference of cell means| over populated pairs, (..., K, Q) → (...)."""
-    means = sums / np.maximum(counts, 1)
-    p, q = np.triu_indices(sums.shape[-1], k=1)
-    populated = (counts[..., p] > 0) & (counts[..., q] > 0)
-    gaps = np.abs(means[..., p] - means[..., q]) * populated
-    found: Array = gaps.sum(axis=(-1, -2)) / populated.sum(axis=(-1, -2))
-    return found
+        inner = view.inner_contrasts.reduce(device, parts.inner)
+        at_inner = inner.predictions(inner.multipliers(bounds))
+        error, dgf = (
+            _mean_over_inner(figure(at_inner), len(learned))
+            for figure in (view.inner.errors, view.inner.dgf)
+        )
+        for o, one in enumerate(learned):
+            there = self.folds.test.there[o]
+            one.figures.update(
+                (
+                    variant,
+                    Figures(
+                        error[:, o, j],
+                        dgf[:, o, j],
+                        predictions[:, o, j, there],
+                        train_hits[:, o, j],
+                        train_sums[:, o, j],
+                    ),
+                )
+                for j, variant in enumerate(variants)
+            )
+        if key[1] == USUAL_BINS:
+            host = outer.on_host()
+            for o, one in enumerate(learned):
+                one.problems[key[0]] = host.of_part(o, self.folds.test.there[o])
 
 
-def _contrasts(cells: Cells, y: Array, place: slice, *parts: Rows) -> CellContrasts:
-    """Give the contrasts of a training part, or of several."""
-    partition = cells.partitions[0]
-    shape, size = partition.counts.shape, partition.counts.size
-    counts, sums = [], []
-    for rows in parts:
-        code = partition.cell_of[rows]
-        counts.append(np.bincount(code, minlength=size).reshape(shape))
-        sums.append(np.bincount(code, y[rows], size).astype(float).reshape(shape))
-    if len(parts) == 1:
-        return CellContrasts.of(place, counts[0], sums[0])
-    return CellContrasts.of(place, np.stack(counts), np.stack(sums))
+@dataclass(frozen=True, eq=False)
+class _View:
+    """The folds as one partition into cells sees them."""
+
+    inner: JudgedRows
+    train: JudgedRows
+    inner_contrasts: Any
+    outer_contrasts: Any
 
 
-def _hits(device: Device, cells: Cells, rows: Codes, predictions: Any) -> Any:
-    """Say as 0 and 1 which predictions fall into the label bin of their row."""
-    xp, edges = device.xp, np.asarray(cells.label_bins.boundaries)  # type: ignore[attr-defined]
-    label = cells.label_codes[rows]
-    # the rule of Bins.assign: half-open bins, the last one closed
-    low, high = device.put(edges[label]), device.put(edges[label + 1])
-    last = device.put(label == len(edges) - 2)
-    if rows.ndim == 2:  # inner folds: predictions are (a, fold, variant, row)
-        low, high, last = low[:, None], high[:, None], last[:, None]
-    inside = (predictions >= low) & ((predictions < high) | (last & (predictions == high)))
-    return xp.where(inside, 1.0, 0.0 * predictions)
-
-
-def _sums_over_cells(
-    device: Device, cells: Cells, rows: Rows, predictions: Any
-) -> tuple[Array, Array]:
-    """Give hits and the sum of predictions of every cell, (..., n_rows) → (..., K, Q)."""
-    partition = cells.partitions[0]
-    member = device.put(np.eye(partition.counts.size)[partition.cell_of[rows]])
-    hits = _hits(device, cells, rows, predictions)
-    hits, sums = (device.get(values @ member) for values in (hits, predictions))
-    shape = (*hits.shape[:-1], *partition.counts.shape)
-    return hits.reshape(shape), sums.reshape(shape)
+def _mean_over_inner(figures: Array, n_outer: int) -> Array:
+    """Average over the inner folds of each outer one, (a, folds, v) → (a, n_outer, v)."""
+    n_alphas, _, n_variants = figures.shape
+    found: Array = figures.reshape(n_alphas, n_outer, -1, n_variants).mean(axis=2)
+    return np.asarray(found)

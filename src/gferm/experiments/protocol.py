@@ -22,13 +22,13 @@ from threadpoolctl import threadpool_limits
 from gferm.device import Device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import paper
+from gferm.experiments.folds import FoldSet, outer_folds
 from gferm.experiments.journal import Journal, claim_folder
-from gferm.experiments.learn import Learned, Learner, OuterFold, outer_folds
+from gferm.experiments.learn import Learner
 from gferm.experiments.problems import Problem
 from gferm.experiments.records import N_PERMUTATIONS, FoldRecords
 from gferm.experiments.work import Work
 from gferm.progress import Advance, progress
-from gferm.threads import for_each
 
 
 def settings_of(problem: Problem) -> dict[str, Any]:
@@ -127,23 +127,12 @@ def _run_stretch(
             for fold in outer_folds(n, repeat)
             if stretch.first <= repeat * paper.FOLDS + fold.number < stretch.last
         ]
-        learned = _learn(learner, folds, advance)
-        for fold, models in zip(folds, learned, strict=True):
+        learner.take_up(FoldSet(folds, n))
+        learned = []
+        for number in range(len(work.kernels)):
+            learned.append(learner.learn(number))
+            advance(len(folds))
+        for fold, models in zip(folds, zip(*learned, strict=True), strict=True):
             records = FoldRecords(work, fold, models)
             for study in stretch.studies:
                 journals[study].append(records.record(study))
-
-
-def _learn(learner: Learner, folds: Sequence[OuterFold], advance: Advance) -> list[list[Learned]]:
-    """Learn all models of some folds; each list has an entry for every kernel."""
-    learned: list[list[Learned]] = [[] for _ in folds]
-    places = range(len(folds))
-    for number, kernel in enumerate(learner.work.kernels):
-        learner.load(number)
-
-        def learn(place: int, kernel: Any = kernel) -> None:
-            learned[place].append(learner.learn(kernel, folds[place]))
-            advance(1)
-
-        for_each(learn, places, alone=learner.device.name != "cpu")
-    return learned

@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.cells import Cells
-from gferm.experiments.learn import Figures, Learned, OuterFold, mean_gap
+from gferm.experiments.folds import OuterFold
+from gferm.experiments.judging import mean_gap
+from gferm.experiments.learn import Figures, Learned
 from gferm.experiments.paper import (
     LAMBDAS,
     SHARES,

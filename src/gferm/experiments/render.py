@@ -21,6 +21,8 @@ LATEX = {
     "<": "$<$",
     ">": "$>$",
     "|": "$|$",
+    "[": "{[}",  # an option of the line before, at the start of a row
+    "*": "{*}",
     "ε̂": r"$\hat{\epsilon}$",
     "Δ̂": r"$\hat{\Delta}$",
     "±": r"$\pm$",
@@ -33,13 +35,15 @@ LATEX = {
     "ε": r"$\epsilon$",
     "–": "--",
     "…": r"\dots{}",
+    "“": "``",
+    "”": "''",
     "\n": " ",
 }
 LATEX_PATTERN = re.compile("|".join(map(re.escape, sorted(LATEX, key=len, reverse=True))))
 
 
-def to_terminal(sheet: Sheet) -> Any:
-    """Give what a rich console prints."""
+def to_terminal(sheet: Sheet, *, notes: bool = True) -> Any:
+    """Give what a rich console prints; tables in a row may share their ``notes``."""
     from rich.cells import cell_len
     from rich.console import Group
     from rich.text import Text
@@ -70,7 +74,8 @@ def to_terminal(sheet: Sheet) -> Any:
         if section.title:
             parts.append(Text(section.title, style="italic"))
         parts.append(_grid(section.rows, widths))
-    parts += [Text(""), *(Text(note, style="dim") for note in sheet.notes)]
+    if notes:
+        parts += [Text(""), *(Text(note, style="dim") for note in sheet.notes)]
     return Group(*parts)
 
 

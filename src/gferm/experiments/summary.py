@@ -81,10 +81,21 @@ class Pooled:
 
 @dataclass(frozen=True)
 class MethodSummary:
-    """What one method achieved; ``pooled`` is None until a repeat is finished."""
+    """What one method achieved.
+
+    Attributes
+    ----------
+    error, gap : Spread
+    dgf, usual_dgf, delta : dict of Spread
+        By average. ``usual_dgf`` is measured with ten label bins whatever the method's own; empty
+        if the records do not hold it.
+    pooled : Pooled or None
+        None until a repeat is finished.
+    """
 
     error: Spread
     dgf: Mapping[str, Spread]
+    usual_dgf: Mapping[str, Spread]
     gap: Spread
     delta: Mapping[str, Spread]
     pooled: Pooled | None
@@ -165,6 +176,7 @@ def _summarize_method(
     return MethodSummary(
         error=Spread.of(model["error"] for model in models),
         dgf=_each(models, "dgf"),
+        usual_dgf=_each(models, "dgf_usual") if "dgf_usual" in models[0] else {},
         gap=Spread.of(model["gap"] for model in models),
         delta=_each(models, "delta"),
         pooled=_summarize_pooled(whole, key) if whole else None,

@@ -48,6 +48,10 @@ SUM_READING = (
     "ε̂ bounds the mean gap of a pair of groups; “sum” bounds the literal sum over all bins and "
     "ordered pairs, and is not compared."
 )
+OWN_BINS = (
+    "DGF is measured with the K label bins of the constraint: with more bins a cell has fewer rows "
+    "and more of the DGF is chance. “at K = 10” measures all alike."
+)
 DELTA = (
     "Δ̂ = Σ |ΔP| − |ΔL|: “average” is the mean over pairs of groups that share a label bin, which "
     "is compared; “sum” is the literal formula, over ordered pairs."
@@ -129,12 +133,15 @@ def _epsilon(method: Method) -> str:
 
 
 def _blocks(table: Table, compare: bool) -> list[_Block]:
-    deviations = _has_deviations(table)
+    deviations, usual = _has_deviations(table), []
+    if table.target == "table-bins":
+        usual = [_ours(DGF, "at K = 10", lambda found: _mean(found.usual_dgf.get(COMPARED)))]
     return [
         _compared(ERROR, 0, lambda found: found.error, compare, deviations),
         _compared(DGF, 1, lambda found: found.dgf[COMPARED], compare, deviations),
-        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: number(found.dgf[OTHER].mean, DIGITS[DGF])),
-        _pooled("DGF", lambda pooled: number(pooled.dgf[COMPARED].mean, DIGITS[DGF])),
+        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER])),
+        *usual,
+        _pooled("DGF", lambda pooled: _mean(pooled.dgf[COMPARED])),
         _pooled("chance", lambda pooled: number(pooled.chance, DIGITS[DGF])),
         _pooled("p", lambda pooled: number(pooled.p, 3)),
     ]
@@ -192,6 +199,11 @@ def _pooled(name: str, show: Callable[[Pooled], str]) -> _Block:
     return _ours("pooled", name, lambda found: show(found.pooled) if found.pooled else MISSING)
 
 
+def _mean(value: Spread | None) -> str:
+    """Write a mean DGF without its deviation, where there is one column too many already."""
+    return MISSING if value is None else number(value.mean, DIGITS[DGF])
+
+
 def _published(value: Value | None, digits: int) -> str:
     if value is None:
         return MISSING
@@ -213,6 +225,8 @@ def _notes(table: Table, summary: Summary) -> Iterator[str]:
         f"{AVERAGE_NAMES[OTHER]}: {DGF_NOTES[OTHER]}."
     )
     yield POOLED
+    if table.target == "table-bins":
+        yield OWN_BINS
     rows = _rows(table, summary)
     if len(rows) > len(table.rows):
         yield SUM_READING

@@ -41,19 +41,19 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class CellContrasts:
-    """Contrasts of one training part, or of several (first axis).
+    """Contrasts of training parts.
 
     Attributes
     ----------
     columns : slice
         The cells among the columns of V, by label bin and then by group.
-    counts : array of shape ([n_parts,] K·Q)
+    counts : array of shape (n_parts, K·Q)
         Rows in each cell.
-    weights : array of shape ([n_parts,] K·Q, K·(Q − 1))
+    weights : array of shape (n_parts, K·Q, K·(Q − 1))
         D.
-    n_pairs : array of shape ([n_parts])
+    n_pairs : array of shape (n_parts,)
         Unordered pairs of populated cells.
-    labels : array of shape ([n_parts,] K·Q)
+    labels : array of shape (n_parts, K·Q)
         The sum of the labels in each cell.
     """
 
@@ -65,17 +65,14 @@ class CellContrasts:
 
     @classmethod
     def of(cls, columns: slice, counts: npt.NDArray[np.intp], labels: Array) -> CellContrasts:
-        """Compare all populated cells of a label bin; counts and labels are ([n_parts,] K, Q)."""
-        parts = counts.reshape(-1, *counts.shape[-2:])
-        weights = np.stack([_weights(part) for part in parts])
+        """Compare all populated cells of a label bin; counts and labels are (n_parts, K, Q)."""
         populated = (counts > 0).sum(axis=-1)
-        flat = (*counts.shape[:-2], -1)
         return cls(
             columns=columns,
-            counts=counts.reshape(flat).astype(float),
-            weights=weights.reshape(*counts.shape[:-2], *weights.shape[1:]),
+            counts=counts.reshape(len(counts), -1).astype(float),
+            weights=np.stack([_weights(part) for part in counts]),
             n_pairs=(populated * (populated - 1) // 2).sum(axis=-1).astype(float),
-            labels=labels.reshape(flat),
+            labels=labels.reshape(len(counts), -1),
         )
 
     def reduce(self, device: Device, part: Part) -> Reduced:
@@ -108,6 +105,18 @@ class Reduced:
     n_pairs: Array
     plain: Any
     effects: Any
+
+    def of_part(self, part: int, rows: Any) -> Reduced:
+        """Give the problem of one part, and of some of its rows."""
+        return replace(
+            self,
+            gram=self.gram[:, part],
+            start=self.start[:, part],
+            silent=self.silent[part],
+            n_pairs=self.n_pairs[part],
+            plain=self.plain[:, part][:, rows],
+            effects=self.effects[:, part][:, rows],
+        )
 
     def on_host(self) -> Reduced:
         """Give the same as NumPy arrays."""
@@ -146,7 +155,7 @@ class Reduced:
             self.effects, -1, -2
         )
 
-    def fitted(self, contrasts: CellContrasts, columns: Any) -> Reduced:
+    def at(self, contrasts: CellContrasts, columns: Any) -> Reduced:
         """Give the same problem with other rows to predict, by the values of V̂ there."""
         effects = columns[..., contrasts.columns] @ self.device.put(contrasts.weights)
         return replace(self, plain=columns[..., LABELS], effects=effects)

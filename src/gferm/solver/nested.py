@@ -18,7 +18,7 @@ All alphas, and all inner folds, are one stack; the file runs on any `Device`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,13 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Models of one training part, for every alpha (first axis) and every inner fold, if several.
+    """Models of training parts, for every alpha (first axis) and every part (second axis).
 
     Attributes
     ----------
-    predictions : array of shape (n_alphas, [n_folds,] n_rows, q)
+    predictions : array of shape (n_alphas, n_parts, n_rows, q)
         Of the columns V, at the rows held out.
-    lost : array of shape (n_alphas, [n_folds,] q, q)
+    lost : array of shape (n_alphas, n_parts, q, q)
         V_tᵀ (I − H') V_t.
     """
 
@@ -49,12 +49,13 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class NestedParts:
-    """What an outer fold gives: its own models, those of its inner folds, and the fitted values.
+    """What outer folds give: their own models, those of their inner folds, and fitted values.
 
     Attributes
     ----------
     outer, inner : Part
-    fitted : array of shape (n_alphas, n_train, q)
+        The inner folds of the first outer one come first.
+    fitted : array of shape (n_alphas, n_outer, n_train, q)
         Of the columns V at the rows the outer models were trained on.
     """
 
@@ -63,8 +64,11 @@ class NestedParts:
     fitted: Any
 
 
-class InnerFolds:
-    """The test rows of inner folds as one rectangle; a row that is not there is row n.
+class Rectangle:
+    """Rows of several folds, one fold a line, where one row a fold may be missing.
+
+    Row n stands for one that is missing in an inner fold, row n + 1 for one in an outer fold: what
+    is held out together has no row twice.
 
     Attributes
     ----------
@@ -72,11 +76,11 @@ class InnerFolds:
     there : array of bool of shape (n_folds, n_rows)
     """
 
-    def __init__(self, folds: Sequence[Rows], n: int) -> None:
+    def __init__(self, folds: Sequence[Rows], n: int, *, inner: bool) -> None:
         size = max(len(fold) for fold in folds)
         if min(len(fold) for fold in folds) < size - 1:
-            raise ValueError("Inner folds must be of one size, or differ by one row.")
-        self.rows = np.full((len(folds), size), n)
+            raise ValueError("Folds must be of one size, or differ by one row.")
+        self.rows = np.full((len(folds), size), n if inner else n + 1)
         for place, fold in zip(self.rows, folds, strict=True):
             place[: len(fold)] = fold
         self.there = self.rows < n
@@ -97,11 +101,11 @@ class AllRows:
         n = len(columns)
         self.device = device
         self.alphas = device.put(np.asarray(alphas, dtype=float))
-        # row n is the place of rows that are not there: alone, and without effect
-        self.columns = device.put(np.vstack([columns, np.zeros(columns.shape[1])]))
-        self.left = device.empty(len(alphas), n + 1, n + 1)
-        self.left[:, n, :] = self.left[:, :, n] = 0.0
-        self.left[:, n, n] = 1.0
+        # two rows in place of those that are not there (Rectangle): alone, and without effect
+        self.columns = device.put(np.vstack([columns, np.zeros((2, columns.shape[1]))]))
+        self.left = device.empty(len(alphas), n + 2, n + 2)
+        self.left[:, n:, :] = self.left[:, :, n:] = 0.0
+        self.left[:, n, n] = self.left[:, n + 1, n + 1] = 1.0
 
     def decompose(self, kernel: Array) -> tuple[Any, Any]:
         """Give the eigenvalues and vectors of the centred kernel, the intercept's infinite."""
@@ -128,27 +132,64 @@ class AllRows:
         self.errors[:, :n] = vectors @ shrunk
         self.lost = rotated.T @ shrunk
 
-    def hold_out(self, test: Rows, train: Rows, inner: InnerFolds) -> NestedParts:
-        """Hold out ``test``, and within ``train``, the rest, each inner fold besides."""
+    def hold_out(self, test: Rows, train: Rows, inner: Rows) -> NestedParts:
+        """Hold out each line of ``test`` and, within the rest, each of its inner folds besides.
+
+        Parameters
+        ----------
+        test : array of shape (n_outer, n_test)
+        train : array of shape (n_outer, n_train)
+        inner : array of shape (n_outer, n_inner, n_rows)
+        """
         xp, put = self.device.xp, self.device.put
-        outer_rows, rows = put(test), put(inner.rows)
-        cross = self.left[:, outer_rows]
-        errors = self.errors[:, outer_rows]
-        solved = xp.linalg.solve(cross[:, :, outer_rows], xp.concatenate([cross, errors], -1))
+        test, train, inner = put(test), put(train), put(inner)
+        cross, errors = self.left[:, test], self.errors[:, test]
         size = cross.shape[-1]
+        system = self.left[:, test[:, :, None], test[:, None, :]]
+        solved = xp.linalg.solve(system, xp.concatenate([cross, errors], -1))
         solved, e = solved[..., :size], solved[..., size:]
-        outer = Part(self.columns[outer_rows] - e, self.lost - xp.swapaxes(errors, -1, -2) @ e)
-        rest = self.errors - xp.swapaxes(cross, -1, -2) @ e  # (L' V) of the rows that are left
-        left = self.left[:, rows[:, :, None], rows[:, None, :]]
-        to_inner = xp.swapaxes(cross[:, :, rows], 1, 2)  # (n_alphas, n_folds, n_test, n_rows)
-        from_inner = xp.swapaxes(solved[:, :, rows], 1, 2)
-        left = left - xp.swapaxes(to_inner, -1, -2) @ from_inner
-        errors = rest[:, rows]
-        e = xp.linalg.solve(left, errors)
-        lost = outer.lost[:, None] - xp.swapaxes(errors, -1, -2) @ e
-        left_over = put(train)
+        lost = self.lost[:, None] - _transposed(xp, errors) @ e
+        outer = Part(self.columns[test] - e, lost)
+        # (L' V) of the rows that are left
+        rest = self.errors[:, None] - _transposed(xp, cross) @ e
+        within = [
+            self._hold_out_within(cross[:, o], solved[:, o], rest[:, o], lost[:, o], inner[o])
+            for o in range(len(inner))
+        ]
         return NestedParts(
             outer=outer,
-            inner=Part(self.columns[rows] - e, lost),
-            fitted=self.columns[left_over] - rest[:, left_over],
+            inner=Part(
+                xp.concatenate([part.predictions for part in within], 1),
+                xp.concatenate([part.lost for part in within], 1),
+            ),
+            fitted=xp.stack(
+                [self.columns[rows] - rest[:, o][:, rows] for o, rows in enumerate(train)], 1
+            ),
         )
+
+    def _hold_out_within(self, cross: Any, solved: Any, rest: Any, lost: Any, rows: Any) -> Part:
+        """Hold out the inner folds of one outer fold."""
+        xp = self.device.xp
+        left = self.left[:, rows[:, :, None], rows[:, None, :]]
+        to_inner = xp.swapaxes(cross[:, :, rows], 1, 2)  # (n_alphas, n_inner, n_test, n_rows)
+        from_inner = xp.swapaxes(solved[:, :, rows], 1, 2)
+        errors = rest[:, rows]
+        e = xp.linalg.solve(left - _transposed(xp, to_inner) @ from_inner, errors)
+        return Part(self.columns[rows] - e, lost[:, None] - _transposed(xp, errors) @ e)
+
+
+def join_parts(device: Device, parts: Sequence[NestedParts]) -> NestedParts:
+    """Put outer folds together that were held out apart."""
+
+    def join(arrays: Iterable[Any]) -> Any:
+        return device.xp.concatenate(list(arrays), 1)
+
+    outer, inner = (
+        Part(join(part.predictions for part in some), join(part.lost for part in some))
+        for some in ([part.outer for part in parts], [part.inner for part in parts])
+    )
+    return NestedParts(outer, inner, join(part.fitted for part in parts))
+
+
+def _transposed(xp: Any, matrices: Any) -> Any:
+    return xp.swapaxes(matrices, -1, -2)

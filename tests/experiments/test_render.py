@@ -1,0 +1,168 @@
+"""Four forms of a table show what is in a cell, and nothing in a cell is read as markup."""
+
+import re
+from html.parser import HTMLParser
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from gferm.experiments.claim_tables import build_claims, build_verdicts
+from gferm.experiments.claims import check_claims
+from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
+from gferm.experiments.page import to_html
+from gferm.experiments.render import to_latex, to_markdown, to_terminal
+from gferm.experiments.summary import Spread, summarize
+from gferm.experiments.tables import build_tables
+from tests.experiments.synthetic import make_records
+
+NASTY = "[0] a|b & <script>alert('_x_')</script> 100% $5 #1 {y} ~ ^ \\cmd *bold* [l](u) `c`"
+
+
+@pytest.fixture(scope="module")
+def sheets():
+    """Build every table, whole and of a run that has just begun, with and without the paper."""
+    built = []
+    for study in ("binary", "continuous"):
+        records = make_records(study, n_repeats=1)
+        others = [{**record, "data": "pupils"} for record in records]
+        for some in (records, records[:1], others):
+            summary, findings = summarize(some), check_claims(some)
+            built += [*build_tables(summary), build_claims(findings, summary)]
+            built += [build_verdicts(findings, summary), build_claims([], summary)]
+    return built
+
+
+def print_sheet(sheet, width):
+    console = Console(width=width, file=StringIO())
+    console.print(to_terminal(sheet))
+    return console.file.getvalue()
+
+
+class Reader(HTMLParser):
+    """Reads tables back: rows of texts, and every tag."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.tags, self.inside = [], [], False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        self.inside = tag in ("td", "th")
+
+    def handle_data(self, data):
+        if self.inside:
+            self.rows[-1][-1] += data
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+
+def test_the_terminal_holds_every_cell_at_100_columns(sheets):
+    for sheet in sheets:
+        text = print_sheet(sheet, 100)
+        lines = text.splitlines()
+        assert max(map(len, lines)) <= 100 + text.count("\u0302")
+        assert all(name in text for name, _ in sheet.groups)
+        for section in sheet.sections:
+            assert section.title in text
+            for row in section.rows:
+                expected = re.sub(r"\s+", " ", " ".join(row)).strip()
+                assert any(re.sub(r"\s+", " ", line).strip() == expected for line in lines)
+
+
+def test_the_terminal_can_do_without_notes(sheets):
+    console = Console(width=100, file=StringIO())
+    console.print(to_terminal(sheets[0], notes=False))
+    assert "pooled:" not in console.file.getvalue()
+    assert "pooled:" in print_sheet(sheets[0], 200)
+
+
+def test_markdown_rows_have_equal_column_counts(sheets):
+    for sheet in sheets:
+        rows = [line for line in to_markdown(sheet).splitlines() if line.startswith("|")]
+        n_titles = sum(bool(section.title) for section in sheet.sections)
+        assert len(rows) == 2 + n_titles + sum(len(section.rows) for section in sheet.sections)
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {len(sheet.columns) + 1}
+
+
+def test_latex_rows_have_equal_column_counts_and_no_other_alphabet(sheets):
+    for sheet in sheets:
+        text = to_latex(sheet)
+        assert text.isascii()
+        body = text.split(r"\begin{tabular}")[1].split(r"\end{tabular}")[0]
+        for line in body.splitlines():
+            if line.endswith(r"\\"):
+                spanned = [int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line)]
+                assert line.count("&") + sum(spanned) == len(sheet.columns) - 1
+        assert text.count("{") == text.count("}")
+        assert text.count("$") % 2 == 0
+
+
+def test_html_tables_read_back(sheets):
+    page = to_html(sheets, title="Tables", pictures={"A picture": b"\x89PNG"})
+    reader = Reader(page)
+    expected = [row for sheet in sheets for section in sheet.sections for row in section.rows]
+    found = [tuple(row) for row in reader.rows]
+    assert all(row in found for row in expected)
+    assert "script" not in reader.tags
+    assert "prefers-color-scheme: dark" in page
+    assert 'src="data:image/png;base64,' in page
+    assert "http" not in page  # nothing from elsewhere
+
+
+def test_nothing_in_a_cell_is_read_as_markup():
+    sheet = Sheet(
+        "nasty",
+        NASTY,
+        (Column("", NASTY), Column(NASTY, "x"), Column(NASTY, "y")),
+        (Section(NASTY, ((NASTY, "1", "[red]2[/red]"),)),),
+        (NASTY,),
+    )
+    page = to_html([sheet], title=NASTY, pictures={NASTY + '" onload="x': b""})
+    reader = Reader(page)
+    assert "script" not in reader.tags
+    assert (NASTY, "1", "[red]2[/red]") in [tuple(row) for row in reader.rows]
+    assert '" onload' not in page
+    rows = [line for line in to_markdown(sheet).splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
+    assert "<script" not in to_markdown(sheet)
+    for mark in ("_x_", " *bold*", "[l](u)", " `c`"):
+        assert mark not in to_markdown(sheet)
+    latex = to_latex(sheet)
+    assert re.search(r"(?<!\\)[%#_]", latex.replace(r"\hline", "")) is None
+    assert r"\textbackslash{}cmd" in latex
+    assert not re.search(r"\\\\\s*[\[*]", latex)  # an option of the line break
+    assert "[red]2[/red]" in print_sheet(sheet, 400)
+
+
+def test_rows_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="2 columns"):
+        Sheet("x", "X", (Column("", "a"), Column("", "b")), (Section("", (("1",),)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (number(1.005, 1), "1.0"),
+        (number(-0.04, 1), "0.0"),
+        (number(-0.06, 1), "−0.1"),
+        (number(float("nan"), 1), MISSING),
+        (number(None, 1), MISSING),
+        (signed(0.06, 1), "+0.1"),
+        (signed(-0.06, 1), "−0.1"),
+        (signed(0.04, 1), "0.0"),
+        (signed(None, 1), MISSING),
+        (signed(float("inf"), 1), "+inf"),
+        (spread(Spread(1.0, 0.25, 3), 2), "1.00±0.25"),
+        (spread(Spread(1.0, float("nan"), 1), 2), "1.00"),
+        (spread(None, 2), MISSING),
+    ],
+)
+def test_numbers_in_words(text, expected):
+    assert text == expected
