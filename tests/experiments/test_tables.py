@@ -68,8 +68,9 @@ def test_ours_the_papers_and_the_difference(target, diff, group, sheets, summary
         std = f"±{paper.std:.{digits - 1}f}" if paper.std else ""
         assert shown[0] == f"{paper.mean:.{digits - 1}f}{std}"
         assert shown[1] == f"{ours.mean:.{digits}f}±{ours.std:.{digits}f}"
-        expected = f"{gap / paper.std:+.1f}" if paper.std else f"{gap:+.{digits}f}"
-        assert shown[2].replace("−", "-") == expected
+        expected, last = (gap / paper.std, 1) if paper.std else (gap, digits)
+        assert float(shown[2].replace("−", "-")) == round(expected, last)
+        assert shown[2][0] in "+−" or float(shown[2]) == 0
         assert together == f"{found.pooled.dgf[COMPARED].mean:.3f}"
 
 

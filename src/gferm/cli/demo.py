@@ -1,4 +1,4 @@
-"""The command line: `gferm demo`."""
+"""`gferm demo`: plain against fair regression on Communities and Crime."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-import gferm
+from gferm.cli.terminal import console
 from gferm.demo import (
     AVERAGE_NAMES,
     GROUPS,
@@ -22,34 +21,7 @@ from gferm.demo import (
     predict_held_out,
 )
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    help="Fair regression: exact, fast, for any sensitive attribute.",
-    rich_markup_mode="rich",
-)
-console = Console()
 
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        console.print(f"gferm {gferm.__version__}", highlight=False)
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
-    """Fair regression: exact, fast, for any sensitive attribute."""
-
-
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo"),
 ) -> None:

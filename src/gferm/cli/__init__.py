@@ -1,0 +1,39 @@
+"""The command line: one file a command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import gferm
+from gferm.cli.demo import demo
+from gferm.cli.reproduce import reproduce
+from gferm.cli.terminal import console
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Fair regression: exact, fast, for any sensitive attribute.",
+    rich_markup_mode="rich",
+)
+app.command()(demo)
+app.command()(reproduce)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        console.print(f"gferm {gferm.__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Fair regression: exact, fast, for any sensitive attribute."""

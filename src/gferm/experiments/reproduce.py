@@ -1,0 +1,207 @@
+"""Everything behind `gferm reproduce`: compute what is missing, then write tables and pictures.
+
+    <out>/<data>/settings.json                the settings the folder belongs to
+                 binary.jsonl                 one line for each outer fold: four tables, the figure
+                 continuous.jsonl             one line for each outer fold: the table of continuous s
+                 run.json                     when, where and how long
+                 table-*.md, table-*.tex      each table that was asked for
+                 figure-*.png
+                 index.html                   all of it on one page
+
+Records decide everything else, so what is finished is never computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from gferm.device import Device, open_device
+from gferm.exceptions import ExperimentError
+from gferm.experiments.claim_tables import build_claims, build_verdicts
+from gferm.experiments.claims import check_claims
+from gferm.experiments.figures import draw_frontier, draw_histogram
+from gferm.experiments.journal import Journal, write_whole
+from gferm.experiments.layout import Sheet
+from gferm.experiments.page import to_html
+from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, TABLES
+from gferm.experiments.problems import PROBLEMS, Problem
+from gferm.experiments.protocol import open_journals, run_protocol
+from gferm.experiments.render import to_latex, to_markdown
+from gferm.experiments.summary import Summary, summarize
+from gferm.experiments.tables import build_table
+
+ALL = "all"
+TARGETS = (*TABLES, FIGURE, ALL)
+VERSIONS = ("gferm", "numpy", "scipy", "scikit-learn", "torch")
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """What a run left behind.
+
+    Attributes
+    ----------
+    folder : Path
+    sheets : list of Sheet
+        The tables that were asked for, then the claims.
+    computed : int
+        Outer folds computed now; the others were there.
+    seconds : float
+        What that took, tables not counted.
+    """
+
+    folder: Path
+    sheets: list[Sheet]
+    computed: int
+    seconds: float
+
+
+def reproduce(
+    target: str = ALL,
+    *,
+    data: str = "crime",
+    repeats: int = 30,
+    device: str = "cpu",
+    jobs: int | None = None,
+    out: Path = Path("results"),
+    show_progress: bool = True,
+) -> Reproduction:
+    """Reproduce a table of the paper, its figure, or all of them.
+
+    Parameters
+    ----------
+    target : str, default="all"
+        One of ``TARGETS``.
+    data : {"crime", "pupils"}, default="crime"
+    repeats : int, default=30
+        Repeats of the nested cross-validation. A folder with fewer is continued.
+    device : {"cpu", "cuda"}, default="cpu"
+    jobs : int, default=None
+        Cores to use; None for all.
+    out : Path, default="results"
+        Results go to a folder in it, named like the data.
+    show_progress : bool, default=True
+
+    Raises
+    ------
+    ExperimentError
+        If an argument has no such value, or if the folder cannot be used.
+    """
+    _check("target", target, TARGETS)
+    _check("data", data, tuple(PROBLEMS))
+    for name, value in (("repeats", repeats), ("jobs", jobs)):
+        if value is not None and value < 1:
+            raise ExperimentError(f"{name}={value} must be at least 1.")
+    try:
+        where = open_device(device)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from error
+    problem, folder = PROBLEMS[data](), out / data
+    journals = open_journals(folder, problem, _studies(target))
+    started = perf_counter()
+    computed = run_protocol(
+        problem,
+        journals,
+        repeats=repeats,
+        device=where,
+        jobs=jobs,
+        show_progress=show_progress,
+    )
+    seconds = perf_counter() - started
+    if computed:
+        _note_run(folder / "run.json", where, computed, seconds)
+    sheets = _write(target, problem, journals, folder)
+    return Reproduction(folder, sheets, computed, seconds)
+
+
+def _check(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ExperimentError(f"{name}={value!r} is unknown; use one of {', '.join(known)}.")
+
+
+def _studies(target: str) -> tuple[str, ...]:
+    if target == ALL:
+        return (BINARY, CONTINUOUS)
+    return (TABLES[target].study if target in TABLES else BINARY,)
+
+
+def _note_run(path: Path, device: Device, computed: int, seconds: float) -> None:
+    """Add to the list of runs: the only file that differs from one run to the next."""
+    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    runs.append(
+        {
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "device": device.description,
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "versions": dict(_versions(device)),
+            "outer_folds": computed,
+            "seconds": round(seconds, 1),
+        }
+    )
+    write_whole(path, json.dumps(runs, indent=2) + "\n")
+
+
+def _versions(device: Device) -> Iterator[tuple[str, str]]:
+    for name in VERSIONS[: None if device.name == "cuda" else -1]:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:  # run from its source folder
+            continue
+
+
+def _write(
+    target: str, problem: Problem, journals: Mapping[str, Journal], folder: Path
+) -> list[Sheet]:
+    """Write every form of what was asked for, and give the sheets."""
+    records = {study: journal.records for study, journal in journals.items()}
+    summaries = {study: summarize(found) for study, found in records.items()}
+    tables = [t for t in TABLES if target in (t, ALL)]
+    sheets = [build_table(table, summaries[TABLES[table].study]) for table in tables]
+    if target == ALL:
+        sheets += _claims(summaries, records)
+    for sheet in sheets:
+        write_whole(folder / f"{sheet.name}.md", to_markdown(sheet))
+        write_whole(folder / f"{sheet.name}.tex", to_latex(sheet))
+    pictures = _pictures(target, records)
+    for name, (_, picture) in pictures.items():
+        write_whole(folder / f"{name}.png", picture)
+    title = f"General fair empirical risk minimization, reproduced: {problem.title}"
+    page = to_html(sheets, title=title, pictures=dict(pictures.values()))
+    write_whole(folder / "index.html", page)
+    return sheets
+
+
+def _claims(
+    summaries: Mapping[str, Summary], records: Mapping[str, list[dict[str, Any]]]
+) -> Iterator[Sheet]:
+    for build in (build_verdicts, build_claims):
+        for study, summary in summaries.items():
+            yield build(check_claims(records[study]), summary)
+
+
+def _pictures(
+    target: str, records: Mapping[str, list[dict[str, Any]]]
+) -> dict[str, tuple[str, bytes]]:
+    """Draw what was asked for: caption and PNG by name."""
+    pictures = {}
+    if target in (FIGURE, ALL):
+        pictures[FIGURE] = (
+            "Share of each group predicted into its own label bin, plain and fair",
+            draw_histogram(records[BINARY]),
+        )
+    if target == ALL:
+        for study, found in records.items():
+            pictures[f"figure-frontier-{study}"] = (
+                f"Held-out error and DGF along the exact frontier, {study} attribute",
+                draw_frontier(found),
+            )
+    return pictures
