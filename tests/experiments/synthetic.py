@@ -62,15 +62,12 @@ def model_record(method, y, f, s, n_groups):
     }
 
 
-def make_frontier(method, rng):
+def make_frontier(method, seed):
+    rng = np.random.default_rng([*seed, method.learner == "RLS", method.with_s])
     shares = np.array(SHARES)
-    error = (
-        9
-        + rng.normal(0.8, 0.5) * (1 - shares) ** 2
-        + 0.3 * (method.learner == "RLS")
-        + rng.normal(0, 0.5)
-    )
-    unfair = 0.1 + 0.08 * shares + 0.02 * method.with_s + rng.normal(0, 0.02)
+    price, level, gain, floor = rng.normal([0.8, 9.0, 0.08, 0.1], [0.5, 0.5, 0.04, 0.02])
+    error = level + price * (1 - shares) ** 2 + 0.3 * (method.learner == "RLS")
+    unfair = floor + gain * shares + 0.02 * method.with_s
     return {"epsilon": 0.05, "breakpoints": 11, "error": error.tolist(), "dgf": unfair.tolist()}
 
 
@@ -106,7 +103,9 @@ def make_records(study="binary", n_repeats=2, data="crime", methods=None):
                     },
                     "models": models,
                     "frontier": {
-                        f"{m.learner}, {'with' if m.with_s else 'without'} s": make_frontier(m, rng)
+                        f"{m.learner}, {'with' if m.with_s else 'without'} s": make_frontier(
+                            m, (repeat, fold)
+                        )
                         for m in methods_of(study)
                         if m.epsilon is None and m.naive
                     },

@@ -72,10 +72,11 @@ def test_groups_have_names(records, drawn):
 
 def test_lines_are_means_and_bands_errors_of_the_change(records, drawn):
     assert draw_frontier(records).startswith(b"\x89PNG")
-    (ax,) = drawn[0].axes
-    lines = {line.get_label(): line for line in ax.lines}
-    assert list(lines) == list(records[0]["frontier"])
-    for name, line in lines.items():
+    lines = {
+        f"{ax.get_title()}, {x.get_label()}": (ax, x) for ax in drawn[0].axes for x in ax.lines
+    }
+    assert set(lines) == set(records[0]["frontier"])
+    for name, (ax, line) in lines.items():
         errors, unfairness = (
             np.array([record["frontier"][name][part] for record in records])
             for part in ("error", "dgf")
@@ -89,14 +90,16 @@ def test_lines_are_means_and_bands_errors_of_the_change(records, drawn):
         (fair,) = (c for c in ends if np.allclose(c.get_offsets(), [[x[-1], y[-1]]]))
         np.testing.assert_array_equal(plain.get_facecolor(), [[1, 1, 1, 1]])
         np.testing.assert_array_equal(fair.get_facecolor(), fair.get_edgecolor())
-    name, band = next(iter(lines)), ax.collections[0]
-    errors = np.array([record["frontier"][name]["error"] for record in records])
+    name, (ax, _) = next(iter(lines.items()))
+    band = ax.collections[0]
+    values = np.array([record["frontier"][name]["dgf"] for record in records])
     share = np.mean([record["n_test"] / record["n_train"] for record in records])
-    width = corrected_error(errors[:, -1] - errors[:, 0], share)
-    end = errors[:, -1].mean()
-    heights = band.get_paths()[0].vertices[:, 1]
-    assert np.isclose(heights, end + width).any()
-    assert np.isclose(heights, end - width).any()
+    width = corrected_error(values[:, -1] - values[:, 0], share)
+    assert width > 0
+    end = values[:, -1].mean()
+    edges = band.get_paths()[0].vertices[:, 0]
+    assert np.isclose(edges, end + width).any()
+    assert np.isclose(edges, end - width).any()
 
 
 def test_folds_without_a_dgf_and_single_folds_can_be_drawn(records, drawn):
@@ -107,3 +110,8 @@ def test_folds_without_a_dgf_and_single_folds_can_be_drawn(records, drawn):
     rest = [record["frontier"][name]["dgf"] for record in records[1:]]
     np.testing.assert_allclose(drawn[0].axes[0].lines[0].get_xdata(), np.mean(rest, axis=0))
     assert draw_frontier(records[:1]).startswith(b"\x89PNG")
+
+
+def test_the_continuous_study_has_one_learner(drawn):
+    draw_frontier(make_records("continuous", n_repeats=1))
+    assert [ax.get_title() for ax in drawn[0].axes] == ["KRLS"]

@@ -13,7 +13,7 @@ from gferm.experiments.consistency import run_consistency
 from gferm.experiments.paper import REPEATS
 from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.render import to_terminal
-from gferm.experiments.reproduce import ALL, TARGETS
+from gferm.experiments.reproduce import ALL, TARGETS, check_known
 from gferm.experiments.reproduce import reproduce as run
 
 CONSISTENCY = "consistency"
@@ -49,6 +49,7 @@ def reproduce(
     """
     with one_line_errors(ExperimentError):
         try:
+            check_known("target", target, (*TARGETS, CONSISTENCY))
             if target == CONSISTENCY:
                 _reproduce_consistency(out / CONSISTENCY, repeats)
             else:

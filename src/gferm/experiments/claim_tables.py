@@ -8,11 +8,20 @@ from itertools import groupby
 
 import numpy as np
 
-from gferm.experiments.claims import DGF, ERROR, HOLDS, REVERSED, UNCLEAR, USUAL_DGF, Finding
+from gferm.experiments.claims import (
+    DGF,
+    ERROR,
+    HOLDS,
+    PAPERS_DATA,
+    REVERSED,
+    UNCLEAR,
+    USUAL_DGF,
+    Finding,
+)
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed
 from gferm.experiments.paper import BINARY, CONTINUOUS
 from gferm.experiments.summary import Summary
-from gferm.experiments.tables import DATA_NAMES, DIGITS, PUBLISHED, STAND_IN
+from gferm.experiments.tables import DATA_NAMES, DIGITS, STAND_IN
 
 STUDIES = {BINARY: "binary sensitive attribute", CONTINUOUS: "continuous sensitive attribute"}
 INTERVALS = (
@@ -49,7 +58,7 @@ def build_claims(findings: Sequence[Finding], summary: Summary) -> Sheet:
         Column("difference", "paper"),
         Column("", "verdict"),
     ]
-    compare = summary.data == PUBLISHED
+    compare = summary.data == PAPERS_DATA
     if not compare:
         del columns[5]
     return Sheet(
@@ -66,7 +75,7 @@ def build_claims(findings: Sequence[Finding], summary: Summary) -> Sheet:
 
 def build_verdicts(findings: Sequence[Finding], summary: Summary) -> Sheet:
     """Count for each claim in how many comparisons it holds."""
-    rows, compare = [], summary.data == PUBLISHED
+    rows, compare = [], summary.data == PAPERS_DATA
     for claim, group in groupby(findings, lambda finding: finding.comparison.claim):
         listed = list(group)
         verdicts = Counter(finding.verdict for finding in listed)
@@ -122,4 +131,4 @@ def _notes(findings: Sequence[Finding], summary: Summary) -> tuple[str, ...]:
     notes = [INTERVALS.format(n=n), VERDICTS]
     if any(finding.comparison.measure == USUAL_DGF for finding in findings):
         notes.append(LIKE_WITH_LIKE)
-    return tuple(notes) if summary.data == PUBLISHED else (STAND_IN, *notes)
+    return tuple(notes) if summary.data == PAPERS_DATA else (STAND_IN, *notes)

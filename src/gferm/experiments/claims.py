@@ -25,6 +25,7 @@ from gferm.experiments.paper import BINARY, EPSILONS, LABEL_BINS, TABLES, Method
 from gferm.experiments.summary import COMPARED, Record
 
 LEVEL = 0.95
+PAPERS_DATA = "crime"  # those of the two that are public
 ERROR, DGF, USUAL_DGF = "error", "DGF", "DGF at K = 10"
 HOLDS, REVERSED, UNCLEAR = "holds", "reversed", "not distinguishable"
 
@@ -206,7 +207,7 @@ def _test(comparison: Comparison, records: Sequence[Record]) -> Finding | None:
     before, after = np.array(pairs, dtype=float).T
     low, high = corrected_interval(after - before, float(np.mean(shares)))
     difference, reported = float(np.mean(after - before)), None
-    if records[0]["data"] == "crime":
+    if records[0]["data"] == PAPERS_DATA:
         ends = [published(m, comparison.measure) for m in (comparison.before, comparison.after)]
         reported = None if ends[0] is None or ends[1] is None else ends[1] - ends[0]
     return Finding(comparison, len(pairs), float(before.mean()), difference, low, high, reported)

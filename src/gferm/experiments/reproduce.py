@@ -1,8 +1,8 @@
 """Everything behind `gferm reproduce`: compute what is missing, then write tables and pictures.
 
     <out>/<data>/settings.json                the settings the folder belongs to
-                 binary.jsonl                 one line for each outer fold: four tables, the figure
-                 continuous.jsonl             one line for each outer fold: the table of continuous s
+                 binary.jsonl                 a line for each outer fold: four tables and the figure
+                 continuous.jsonl             a line for each outer fold: the continuous table
                  run.json                     when, where and how long
                  table-*.md, table-*.tex      each table that was asked for
                  figure-*.png
@@ -95,8 +95,8 @@ def reproduce(
     ExperimentError
         If an argument has no such value, or if the folder cannot be used.
     """
-    _check("target", target, TARGETS)
-    _check("data", data, tuple(PROBLEMS))
+    check_known("target", target, TARGETS)
+    check_known("data", data, tuple(PROBLEMS))
     for name, value in (("repeats", repeats), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ExperimentError(f"{name}={value} must be at least 1.")
@@ -122,7 +122,8 @@ def reproduce(
     return Reproduction(folder, sheets, computed, seconds)
 
 
-def _check(name: str, value: str, known: Sequence[str]) -> None:
+def check_known(name: str, value: str, known: Sequence[str]) -> None:
+    """Refuse a name that is not known, and list those that are."""
     if value not in known:
         raise ExperimentError(f"{name}={value!r} is unknown; use one of {', '.join(known)}.")
 

@@ -1,8 +1,8 @@
-"""The tables of the paper with its numbers and ours side by side, and one of its claims.
+"""The tables of the paper, its numbers and ours side by side.
 
-Where the paper's data are public (CRIME) each measure has four columns: the paper's value, ours,
-the difference, and the difference in the paper's standard deviations. Beside the mean over folds
-stands the DGF pooled over all rows, with what chance alone gives.
+Where the paper's data are public (CRIME) each measure has three columns: the paper's value, ours,
+and the difference, in the paper's standard deviations where it gives them. Beside the mean over
+folds stands the DGF pooled over all rows, with what chance alone gives.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeAlias
 
-from gferm.experiments.claims import DGF, ERROR
+from gferm.experiments.claims import DGF, ERROR, PAPERS_DATA
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
 from gferm.experiments.paper import TABLES, Method, Row, Table, Value
 from gferm.experiments.summary import COMPARED, MethodSummary, Pooled, Spread, Summary
 
 DATA_NAMES = {"crime": "Communities and Crime", "pupils": "School pupils"}
-PUBLISHED = "crime"
 AVERAGE_NAMES = {"pairs": "populated pairs", "all_bins": "all bins"}
 OTHER = "all_bins" if COMPARED == "pairs" else "pairs"
 DIGITS = {ERROR: 2, DGF: 3}
@@ -84,7 +83,7 @@ def build_table(target: str, summary: Summary) -> Sheet:
         Of the table's study. What it does not hold is shown as a dash.
     """
     table = TABLES[target]
-    compare = summary.data == PUBLISHED
+    compare = summary.data == PAPERS_DATA
     blocks = [_Block((Column("", "method"),), lambda row, _: (row.method.name,)), *_varied(table)]
     blocks += _delta_blocks(compare) if target == "table-delta" else _blocks(table, compare)
     return Sheet(
@@ -212,7 +211,7 @@ def _published(value: Value | None, digits: int) -> str:
 
 def _notes(table: Table, summary: Summary) -> Iterator[str]:
     in_sd = ", in the paper's standard deviations" * _has_deviations(table)
-    yield PAPER.format(in_sd=in_sd) if summary.data == PUBLISHED else STAND_IN
+    yield PAPER.format(in_sd=in_sd) if summary.data == PAPERS_DATA else STAND_IN
     yield (
         f"Ours: mean±standard deviation over {summary.n_folds} outer folds; {summary.n_repeats} "
         "repeats of the cross-validation are whole."
