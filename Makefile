@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench lint format clean
+.PHONY: help demo test test-slow bench results lint format clean
 
 help:           ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort -u | expand -t 16
@@ -45,6 +45,14 @@ $(VENV)/.bench: $(VENV)/.test
 
 bench: $(VENV)/.bench  ## every benchmark: prints ratios, writes benchmarks/results/*.json
 	$(BIN)/python -m benchmarks
+
+# Finished, these take seconds; from nothing, a few minutes on a large GPU and about two hours on two
+# cores. DEVICE=cuda needs torch.
+DEVICE ?= cpu
+results: $(VENV)/.demo   ## the paper's tables on both data sets, and the consistency experiment
+	$(BIN)/python -m gferm reproduce all --data crime --device $(DEVICE) --out results
+	$(BIN)/python -m gferm reproduce all --data pupils --device $(DEVICE) --out results
+	$(BIN)/python -m gferm reproduce consistency --out results
 
 lint: $(VENV)/.lint   ## ruff and mypy --strict
 	$(BIN)/ruff check .

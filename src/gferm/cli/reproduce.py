@@ -27,9 +27,11 @@ def reproduce(
     data: Annotated[
         str, typer.Option(help=f"The data: {', '.join(PROBLEMS)} (stands in for UNIGE).")
     ] = "crime",
-    repeats: Annotated[int, typer.Option(help="Repeats of the nested cross-validation.")] = REPEATS,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Repeats of the nested cross-validation, or draws.")
+    ] = REPEATS,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    jobs: Annotated[int | None, typer.Option(help="Cores to use; all by default.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Cores to use; all by default.")] = None,
     out: Annotated[
         Path, typer.Option(help="Results go to a folder in it, named like the data.")
     ] = Path("results"),
@@ -47,7 +49,7 @@ def reproduce(
 
       gferm reproduce consistency
     """
-    with one_line_errors(ExperimentError):
+    with one_line_errors(ExperimentError, ImportError):
         try:
             check_known("target", target, (*TARGETS, CONSISTENCY))
             if target == CONSISTENCY:

@@ -37,9 +37,10 @@ from gferm.arrays import Array
 from gferm.datasets import make_fair_regression
 from gferm.estimators import FairRegressor
 from gferm.exceptions import InactiveConstraintWarning
-from gferm.experiments.consistency_figure import BAND, Panel, draw, log_slope, need_matplotlib
-from gferm.experiments.journal import Journal, claim_folder, write_whole
+from gferm.experiments.consistency_figure import BAND, Panel, draw, log_slope
+from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
 from gferm.experiments.paper import BINARY, CONTINUOUS
+from gferm.plotting.style import need_matplotlib
 from gferm.progress import progress
 
 SIZES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
@@ -179,11 +180,12 @@ def run_consistency(
         raise ValueError(f"sizes={sizes!r} must be at least two numbers that increase.")
     need_matplotlib()  # now rather than after all the work
     claim_folder(folder, {"repeats": repeats, "sizes": sizes, "alpha": ALPHA, **PROBLEM})
-    journal = Journal(folder / "consistency.jsonl")
-    done = {(record["n"], record["seed"]) for record in journal.records}
     # all sizes of a draw before the next draw: steps of equal length make an honest progress bar
     tasks = [(n, seed) for seed in range(repeats) for n in sizes]
-    with progress(len(tasks), "consistency", show=show_progress) as advance:
+    bar = progress(len(tasks), "consistency", show=show_progress)
+    with exclusive(folder), bar as advance:
+        journal = Journal(folder / "consistency.jsonl")
+        done = {(record["n"], record["seed"]) for record in journal.records}
         for n, seed in tasks:
             if (n, seed) not in done:
                 found = {study: measure(study, n, seed) for study in STUDIES}

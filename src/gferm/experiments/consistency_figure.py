@@ -60,14 +60,6 @@ def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
     return float(slopes[0]), float(slopes[1:].std())
 
 
-def need_matplotlib() -> None:
-    """Raise an ImportError with its remedy unless matplotlib is there."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("The picture needs matplotlib: pip install 'gferm[plot]'.") from error
-
-
 def draw(sizes: Sequence[int], panels: Sequence[Panel]) -> bytes:
     """Draw the panels, two in a row, with one legend below; gives a PNG."""
     from matplotlib.figure import Figure  # not pyplot: no window, no figure left open

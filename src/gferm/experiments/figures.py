@@ -110,10 +110,9 @@ def draw_frontier(records: Sequence[Record]) -> bytes:
     axes[0].set_ylabel("error on held-out rows, 100·MAE")
     axes[0].legend(frameon=False)
     figure.suptitle(
-        f"The exact frontier on held-out rows, mean of {len(records)} folds; "
+        f"The exact frontier on held-out rows, mean of {len(records)} folds\n"
         "band: standard error of the change in DGF from the plain model",
         fontsize="medium",
-        wrap=True,
     )
     return _png(figure)
 

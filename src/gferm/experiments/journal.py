@@ -4,15 +4,17 @@ A line is on disk, whole, before the next piece of work begins. A line that was 
 when the journal is opened again; so work goes on where it stopped and the file ends with the same
 bytes as if nothing had happened. For that, records hold no times.
 
-A folder belongs to the settings in its ``settings.json``: other settings are refused, never mixed.
+A folder belongs to the settings in its ``settings.json``: other settings are refused, never mixed;
+and to one run at a time. Finished files may be kept packed, as ``.jsonl.xz``.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 
 from gferm.exceptions import ExperimentError
 
-SETTINGS = "settings.json"
+SETTINGS, LOCK = "settings.json", ".lock"
 DIGITS = 7  # what is left of a float: more than is ever shown, fewer than rounding reaches
 
 
@@ -55,6 +57,30 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         )
 
 
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; whoever is killed lets go of it.
+
+    Raises
+    ------
+    ExperimentError
+        If another run is at work there.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ExperimentError(
+                f"{folder} is in use by another run. Wait for it to end, or choose another --out."
+            ) from error
+        yield
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all."""
     part = path.with_name(path.name + ".part")
@@ -84,10 +110,14 @@ class Journal:
         self.records: list[dict[str, Any]] = []
         try:
             self._recover()
-        except OSError as error:
-            raise ExperimentError(f"{path} cannot be read: {error.strerror or error}.") from error
+        except (OSError, lzma.LZMAError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ExperimentError(f"{path} cannot be read: {reason}.") from error
 
     def _recover(self) -> None:
+        packed = self.path.with_name(f"{self.path.name}.xz")
+        if not self.path.exists() and packed.exists():
+            write_whole(self.path, lzma.decompress(packed.read_bytes()))
         if not self.path.exists():
             return
         content = self.path.read_bytes()

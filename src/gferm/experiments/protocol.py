@@ -23,7 +23,7 @@ from gferm.device import Device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import paper
 from gferm.experiments.folds import FoldSet, outer_folds
-from gferm.experiments.journal import Journal, claim_folder
+from gferm.experiments.journal import Journal
 from gferm.experiments.learn import Learner
 from gferm.experiments.problems import Problem
 from gferm.experiments.records import N_PERMUTATIONS, FoldRecords
@@ -63,9 +63,8 @@ def stretches(done: Mapping[str, int], needed: int) -> Iterator[Stretch]:
             yield Stretch(studies, first, last)
 
 
-def open_journals(folder: Path, problem: Problem, studies: Sequence[str]) -> dict[str, Journal]:
+def open_journals(folder: Path, studies: Sequence[str]) -> dict[str, Journal]:
     """Open the files of the studies, and check that they are what this protocol writes."""
-    claim_folder(folder, settings_of(problem))
     journals = {study: Journal(folder / f"{study}.jsonl") for study in studies}
     for journal in journals.values():
         found = [(record.get("repeat"), record.get("fold")) for record in journal.records]
@@ -107,7 +106,8 @@ def run_protocol(
     ]
     steps = sum(len(work.kernels) * (part.last - part.first) for work, part in plan)
     limits = threadpool_limits(jobs, user_api="blas")
-    with limits, progress(steps, f"{problem.title}: models", show=show_progress) as advance:
+    show = show_progress and steps > 0
+    with limits, progress(steps, f"{problem.title}: models", show=show) as advance:
         for work, stretch in plan:
             _run_stretch(work, stretch, journals, device, advance)
     return sum(part.last - part.first for _, part in plan)

@@ -18,29 +18,30 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import gferm
 from gferm.device import Device, open_device
 from gferm.exceptions import ExperimentError
 from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import check_claims
 from gferm.experiments.figures import draw_frontier, draw_histogram
-from gferm.experiments.journal import Journal, write_whole
+from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
 from gferm.experiments.layout import Sheet
 from gferm.experiments.page import to_html
 from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, TABLES
 from gferm.experiments.problems import PROBLEMS, Problem
-from gferm.experiments.protocol import open_journals, run_protocol
+from gferm.experiments.protocol import open_journals, run_protocol, settings_of
 from gferm.experiments.render import to_latex, to_markdown
 from gferm.experiments.summary import Summary, summarize
 from gferm.experiments.tables import build_table
+from gferm.plotting.style import need_matplotlib
 
 ALL = "all"
 TARGETS = (*TABLES, FIGURE, ALL)
-VERSIONS = ("gferm", "numpy", "scipy", "scikit-learn", "torch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,21 +105,24 @@ def reproduce(
         where = open_device(device)
     except ValueError as error:
         raise ExperimentError(str(error)) from error
+    need_matplotlib()  # now rather than after all the work
     problem, folder = PROBLEMS[data](), out / data
-    journals = open_journals(folder, problem, _studies(target))
-    started = perf_counter()
-    computed = run_protocol(
-        problem,
-        journals,
-        repeats=repeats,
-        device=where,
-        jobs=jobs,
-        show_progress=show_progress,
-    )
-    seconds = perf_counter() - started
-    if computed:
-        _note_run(folder / "run.json", where, computed, seconds)
-    sheets = _write(target, problem, journals, folder)
+    claim_folder(folder, settings_of(problem))
+    with exclusive(folder):
+        journals = open_journals(folder, _studies(target))
+        started = perf_counter()
+        computed = run_protocol(
+            problem,
+            journals,
+            repeats=repeats,
+            device=where,
+            jobs=jobs,
+            show_progress=show_progress,
+        )
+        seconds = perf_counter() - started
+        if computed:
+            _note_run(folder / "run.json", where, computed, seconds)
+        sheets = _write(target, problem, journals, folder)
     return Reproduction(folder, sheets, computed, seconds)
 
 
@@ -152,11 +156,9 @@ def _note_run(path: Path, device: Device, computed: int, seconds: float) -> None
 
 
 def _versions(device: Device) -> Iterator[tuple[str, str]]:
-    for name in VERSIONS[: None if device.name == "cuda" else -1]:
-        try:
-            yield name, version(name)
-        except PackageNotFoundError:  # run from its source folder
-            continue
+    yield "gferm", gferm.__version__
+    for name in ("numpy", "scipy", "scikit-learn", *(["torch"] if device.name == "cuda" else [])):
+        yield name, version(name)
 
 
 def _write(

@@ -27,7 +27,7 @@ from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 Record: TypeAlias = Mapping[str, Any]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-COMPARED = "pairs"  # the average of the DGF that is compared with the paper's
+COMPARED = "all_bins"  # the average of the DGF that is compared with the paper's
 POOLED = ("pairs", "all_bins", "weighted")
 N_PERMUTATIONS = 1000
 

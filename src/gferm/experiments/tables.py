@@ -52,8 +52,9 @@ OWN_BINS = (
     "and more of the DGF is chance. “at K = 10” measures all alike."
 )
 DELTA = (
-    "Δ̂ = Σ |ΔP| − |ΔL|: “average” is the mean over pairs of groups that share a label bin, which "
-    "is compared; “sum” is the literal formula, over ordered pairs."
+    "Δ̂ = Σ |ΔP| − |ΔL| of the training rows, as the proposition has it, and of the test rows: "
+    "“average” is the mean over pairs of groups that share a label bin, which is compared; “sum” "
+    "is the literal formula, over ordered pairs."
 )
 
 Cells: TypeAlias = tuple[str, ...]
@@ -152,10 +153,10 @@ def _has_deviations(table: Table) -> bool:
 
 def _delta_blocks(compare: bool) -> list[_Block]:
     return [
-        _compared("Δ̂", 0, lambda found: found.delta["pairs"], compare, False, "average"),
-        _ours("Δ̂", "sum", lambda found: spread(found.delta.get("sum"), 2)),
-        _ours("training rows", "average", lambda found: spread(found.delta.get("train_pairs"), 3)),
-        _ours("training rows", "sum", lambda found: spread(found.delta.get("train_sum"), 2)),
+        _compared("Δ̂", 0, lambda found: found.delta["train_pairs"], compare, False, "average"),
+        _ours("Δ̂", "sum", lambda found: spread(found.delta.get("train_sum"), 2)),
+        _ours("test rows", "average", lambda found: spread(found.delta.get("pairs"), 3)),
+        _ours("test rows", "sum", lambda found: spread(found.delta.get("sum"), 2)),
     ]
 
 

@@ -8,14 +8,21 @@ from typing import Any
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 
 
+def need_matplotlib() -> None:
+    """Raise an ImportError with its remedy unless matplotlib is there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'gferm[plot]'.") from error
+
+
 def axes(ax: Any, **figure: Any) -> Any:
     """Give the axes to draw on: those of the caller, or those of a new ``figure``."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'gferm[plot]'.") from error
+    need_matplotlib()
+    import matplotlib.pyplot as plt
+
     return plt.subplots(layout="constrained", **figure)[1]
 
 

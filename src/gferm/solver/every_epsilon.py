@@ -1,7 +1,8 @@
 """Multipliers for a grid: every alpha and every epsilon, with m numbers each.
 
 G and c₀ of one learning problem and many alphas come as stacks. epsilon = 0 is one symmetric solve
-for all alphas together; all positive epsilons of one alpha lie on one path (path.py).
+for all alphas together; all positive epsilons of one alpha lie on one path (path.py), and with two
+groups the alphas walk theirs together (two_groups.py).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.contrasts import Contrasts
+from gferm.device import open_device
 from gferm.solver.path import trace_path
 from gferm.solver.projection import ACCEPTED_EXCESS
 from gferm.solver.system import noise_free_spectrum
+from gferm.solver.two_groups import two_group_multipliers
 
 
 def multipliers_of_grid(
@@ -35,7 +38,16 @@ def multipliers_of_grid(
     positive = [j for j, epsilon in enumerate(epsilons) if epsilon]
     if positive:
         bounds = contrasts.scale * np.array([epsilons[j] for j in positive], dtype=float)
-        for i in np.flatnonzero(sizes > bounds.min()):
+        active = sizes > bounds.min()
+        together = active & (values[:, 0] > 0.0) & (max(contrasts.sizes, default=0) == 1)
+        if together.any():
+            found[np.ix_(together, positive)] = two_group_multipliers(
+                open_device("cpu"),
+                grams[together],
+                start[together],
+                np.broadcast_to(bounds, (together.sum(), len(bounds))),
+            )
+        for i in np.flatnonzero(active & ~together):
             gram = (vectors[i] * values[i]) @ vectors[i].T
             found[i, positive] = _on_the_path(gram, start[i], bounds, contrasts)
     for j, epsilon in enumerate(epsilons):
