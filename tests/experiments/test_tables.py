@@ -126,10 +126,10 @@ def test_delta_is_shown_as_sum_and_as_average(sheets, summary):
         delta = summary.methods[row.method.key].delta
         assert cells(sheet, "Δ̂", "paper")[i] == f"{row.crime[0].mean:.2f}"
         for group, name, key, digits in (
-            ("Δ̂", "average", "pairs", 3),
-            ("Δ̂", "sum", "sum", 2),
-            ("training rows", "average", "train_pairs", 3),
-            ("training rows", "sum", "train_sum", 2),
+            ("Δ̂", "average", "train_pairs", 3),
+            ("Δ̂", "sum", "train_sum", 2),
+            ("test rows", "average", "pairs", 3),
+            ("test rows", "sum", "sum", 2),
         ):
             assert cells(sheet, group, name)[i] == spread(delta[key], digits)
 

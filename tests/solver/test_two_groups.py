@@ -72,7 +72,10 @@ def test_a_contrast_that_is_not_there_has_no_multiplier_and_changes_nothing():
 def test_the_stack_does_not_matter():
     grams, start, bounds = problems(9, 6, 2)
     together = two_group_multipliers(CPU, grams, start, bounds)
-    apart = [two_group_multipliers(CPU, *(x[i : i + 1] for x in (grams, start, bounds))) for i in range(9)]
+    apart = [
+        two_group_multipliers(CPU, *(x[i : i + 1] for x in (grams, start, bounds)))
+        for i in range(9)
+    ]
     np.testing.assert_array_equal(together, np.concatenate(apart))
 
 

@@ -12,26 +12,27 @@ other, and is not distinguishable else. "Little" and "slightly" have no sign: re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.stats import t as student
 
 from gferm.arrays import Array
 from gferm.experiments.paper import BINARY, EPSILONS, LABEL_BINS, TABLES, Method
-from gferm.experiments.summary import COMPARED, Record
+from gferm.experiments.summary import COMPARED, Record, usual_dgf
 
 LEVEL = 0.95
 PAPERS_DATA = "crime"  # those of the two that are public
-ERROR, DGF, USUAL_DGF = "error", "DGF", "DGF at K = 10"
+ERROR, DGF, USUAL_DGF, GAP = "error", "DGF", "DGF at K = 10", "gap"
 HOLDS, REVERSED, UNCLEAR = "holds", "reversed", "not distinguishable"
 
 # what the paper says of a change: the claim, its measure and the sign of the difference
 CONSTRAINED = (
     ("The constraint lowers DGF", DGF, -1),
+    ("The constraint lowers the gap it bounds", GAP, -1),
     ("The constraint raises the error slightly", ERROR, +1),
 )
 LARGER_EPSILON = (
@@ -60,7 +61,7 @@ class Comparison:
         What the paper says.
     case : str
         Where: "RLS, without s, ε̂ 0 → 0.005".
-    measure : {"error", "DGF", "DGF at K = 10"}
+    measure : {"error", "DGF", "DGF at K = 10", "gap"}
     before, after : Method
     sign : {1, -1}
         Of ``after`` less ``before``, if the claim holds.
@@ -217,9 +218,7 @@ def _value(record: Record, key: str, measure: str) -> float | None:
     model = record["models"].get(key)
     if model is None:
         return None
-    value: float | None = (
-        model["error"] if measure == ERROR else model.get(_FIELDS[measure], {}).get(COMPARED)
-    )
+    value: float | None = _READ[measure](model)
     return value
 
 
@@ -228,7 +227,12 @@ def _steps(values: Sequence[float]) -> list[tuple[float, float]]:
     return [*pairwise(values), (values[0], values[-1])]
 
 
-_FIELDS = {DGF: "dgf", USUAL_DGF: "dgf_usual"}  # the second is optional in records
+_READ: dict[str, Callable[[Record], Any]] = {
+    ERROR: lambda model: model["error"],
+    DGF: lambda model: model["dgf"].get(COMPARED),
+    USUAL_DGF: lambda model: usual_dgf(model).get(COMPARED),
+    GAP: lambda model: model.get("gap"),
+}
 _PUBLISHED = {
     row.method: {ERROR: row.crime[0].mean, DGF: row.crime[1].mean}
     for table in TABLES.values()

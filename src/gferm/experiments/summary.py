@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.exceptions import ExperimentError
-from gferm.experiments.paper import FOLDS
+from gferm.experiments.paper import FOLDS, USUAL_BINS
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 
 Record: TypeAlias = Mapping[str, Any]
@@ -175,17 +175,24 @@ def _summarize_method(
     whole = [folds for folds in repeats if all(key in record["models"] for record in folds)]
     return MethodSummary(
         error=Spread.of(model["error"] for model in models),
-        dgf=_each(models, "dgf"),
-        usual_dgf=_each(models, "dgf_usual") if "dgf_usual" in models[0] else {},
+        dgf=_each([model["dgf"] for model in models]),
+        usual_dgf=_each([usual_dgf(model) for model in models]),
         gap=Spread.of(model["gap"] for model in models),
-        delta=_each(models, "delta"),
+        delta=_each([model["delta"] for model in models]),
         pooled=_summarize_pooled(whole, key) if whole else None,
     )
 
 
-def _each(models: Sequence[Record], name: str) -> dict[str, Spread]:
+def usual_dgf(model: Record) -> Mapping[str, float | None]:
+    """Give the DGF in ten label bins: the model's own, or one measured besides."""
+    own = model["dgf"] if len(model.get("hits", ())) == USUAL_BINS else {}
+    found: Mapping[str, float | None] = model.get("dgf_usual", own)
+    return found
+
+
+def _each(values: Sequence[Mapping[str, float | None]]) -> dict[str, Spread]:
     """Summarise every variant of a measure."""
-    return {part: Spread.of(model[name][part] for model in models) for part in models[0][name]}
+    return {part: Spread.of(value[part] for value in values) for part in values[0]}
 
 
 def _summarize_pooled(repeats: Sequence[Sequence[Record]], key: str) -> Pooled:

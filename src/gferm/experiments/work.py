@@ -14,7 +14,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.cells import Cells, Partition
-from gferm.experiments.paper import GAMMAS, KERNELS, USUAL_BINS, Method, methods_of
+from gferm.experiments.paper import GAMMAS, KERNELS, Method, methods_of
 from gferm.experiments.problems import Problem
 from gferm.kernels import Kernel
 from gferm.solver.cell_contrasts import Bound
@@ -131,11 +131,6 @@ class Work:
 
     def _groups(self) -> list[Partition]:
         return [cells.partitions[0] for cells in self.partitions.values()]
-
-
-def usual(study: str) -> tuple[str, int]:
-    """Give the cells in which models of a study are compared with one another."""
-    return study, USUAL_BINS
 
 
 def _place(X: Array, feature_sets: list[Array]) -> int:
