@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench results lint format clean
+.PHONY: help demo test test-slow test-torch bench results lint format clean
 
 help:           ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort -u | expand -t 16
@@ -38,6 +38,11 @@ test: $(VENV)/.test   ## all fast tests
 
 test-slow: $(VENV)/.test   ## everything, the slow tests too
 	$(PYTEST) -m "slow or not slow"
+
+# torch on the CPU stands in for a GPU: the same code with another array library
+test-torch: $(VENV)/.test   ## the tests of code for GPUs, with torch on the CPU (installs torch)
+	$(BIN)/python -m pip install --quiet "torch>=2.3"
+	$(PYTEST) -k torch
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group bench

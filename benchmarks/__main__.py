@@ -13,7 +13,6 @@ NAMES = (
     "classification",
     "selection",
     "memory",
-    "crime_table",
 )
 
 

@@ -39,9 +39,7 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         found = _read_object(path.read_bytes()) if path.exists() else None
     except (OSError, ValueError) as error:
-        raise ExperimentError(
-            f"{folder} cannot be used for results: {error}. Choose another --out."
-        ) from error
+        raise _unusable(folder, error) from error
     if found is None:
         write_whole(path, json.dumps(wanted, indent=2) + "\n")
         return
@@ -64,14 +62,18 @@ def exclusive(folder: Path) -> Iterator[None]:
     Raises
     ------
     ExperimentError
-        If another run is at work there.
+        If another run is at work there, or the folder cannot be written to.
     """
     try:
         import fcntl
     except ImportError:  # not on Windows
         yield
         return
-    with (folder / LOCK).open("w") as file:
+    try:
+        file = (folder / LOCK).open("w")
+    except OSError as error:
+        raise _unusable(folder, error) from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -165,6 +167,10 @@ def rounded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: rounded(item) for key, item in value.items()}
     return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _unusable(folder: Path, error: Exception) -> ExperimentError:
+    return ExperimentError(f"{folder} cannot be used for results: {error}. Choose another --out.")
 
 
 def _read_object(content: bytes) -> dict[str, Any]:

@@ -66,12 +66,12 @@ def stretches(done: Mapping[str, int], needed: int) -> Iterator[Stretch]:
 def open_journals(folder: Path, studies: Sequence[str]) -> dict[str, Journal]:
     """Open the files of the studies, and check that they are what this protocol writes."""
     journals = {study: Journal(folder / f"{study}.jsonl") for study in studies}
-    for journal in journals.values():
-        found = [(record.get("repeat"), record.get("fold")) for record in journal.records]
-        if found != [divmod(place, paper.FOLDS) for place in range(len(found))]:
+    for study, journal in journals.items():
+        found = [tuple(map(record.get, ("study", "repeat", "fold"))) for record in journal.records]
+        if found != [(study, *divmod(place, paper.FOLDS)) for place in range(len(found))]:
             raise ExperimentError(
-                f"{journal.path} does not hold one outer fold after another. Delete the file to "
-                "compute it anew."
+                f"{journal.path} does not hold one outer fold after another of the {study} study. "
+                "Delete the file to compute it anew."
             )
     return journals
 

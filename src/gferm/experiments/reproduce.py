@@ -5,8 +5,10 @@
                  continuous.jsonl             a line for each outer fold: the continuous table
                  run.json                     when, where and how long
                  table-*.md, table-*.tex      each table that was asked for
+                 verdicts-*, claims-*         with all of them, what the paper claims; .md and .tex
                  figure-*.png
                  index.html                   all of it on one page
+                 .lock                        empty; held while a run is at work
 
 Records decide everything else, so what is finished is never computed again.
 """
@@ -40,7 +42,7 @@ from gferm.experiments.summary import Summary, summarize
 from gferm.experiments.tables import build_table
 from gferm.plotting.style import need_matplotlib
 
-ALL = "all"
+ALL, RUNS = "all", "run.json"
 TARGETS = (*TABLES, FIGURE, ALL)
 
 
@@ -109,7 +111,7 @@ def reproduce(
     problem, folder = PROBLEMS[data](), out / data
     claim_folder(folder, settings_of(problem))
     with exclusive(folder):
-        journals = open_journals(folder, _studies(target))
+        journals, runs = open_journals(folder, _studies(target)), _read_runs(folder / RUNS)
         started = perf_counter()
         computed = run_protocol(
             problem,
@@ -121,7 +123,8 @@ def reproduce(
         )
         seconds = perf_counter() - started
         if computed:
-            _note_run(folder / "run.json", where, computed, seconds)
+            runs.append(_describe_run(where, computed, seconds))
+            write_whole(folder / RUNS, json.dumps(runs, indent=2) + "\n")
         sheets = _write(target, problem, journals, folder)
     return Reproduction(folder, sheets, computed, seconds)
 
@@ -138,21 +141,27 @@ def _studies(target: str) -> tuple[str, ...]:
     return (TABLES[target].study if target in TABLES else BINARY,)
 
 
-def _note_run(path: Path, device: Device, computed: int, seconds: float) -> None:
-    """Add to the list of runs: the only file that differs from one run to the next."""
-    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    runs.append(
-        {
-            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-            "device": device.description,
-            "machine": platform.machine(),
-            "python": platform.python_version(),
-            "versions": dict(_versions(device)),
-            "outer_folds": computed,
-            "seconds": round(seconds, 1),
-        }
-    )
-    write_whole(path, json.dumps(runs, indent=2) + "\n")
+def _read_runs(path: Path) -> list[Any]:
+    """Give the list of runs so far: the only file that differs from one run to the next."""
+    try:
+        runs = json.loads(path.read_bytes()) if path.exists() else []
+        if not isinstance(runs, list):
+            raise ValueError("not a JSON list")
+    except (OSError, ValueError) as error:
+        raise ExperimentError(f"{path} cannot be read: {error}. Delete it to go on.") from error
+    return runs
+
+
+def _describe_run(device: Device, computed: int, seconds: float) -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "device": device.description,
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "versions": dict(_versions(device)),
+        "outer_folds": computed,
+        "seconds": round(seconds, 1),
+    }
 
 
 def _versions(device: Device) -> Iterator[tuple[str, str]]:

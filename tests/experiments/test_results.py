@@ -1,0 +1,119 @@
+"""The results in results/: what the paper's readers were promised, and files that fit the code."""
+
+import json
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gferm.experiments.claim_tables import build_claims, build_verdicts
+from gferm.experiments.claims import REVERSED, check_claims
+from gferm.experiments.consistency import RELAXED, SIZES, Consistency
+from gferm.experiments.consistency import STUDIES as CONSISTENCY_STUDIES
+from gferm.experiments.paper import FOLDS, REPEATS, TABLES, methods_of
+from gferm.experiments.problems import PROBLEMS
+from gferm.experiments.protocol import settings_of
+from gferm.experiments.render import to_latex, to_markdown
+from gferm.experiments.summary import COMPARED, summarize
+from gferm.experiments.tables import build_tables
+
+RESULTS = Path(__file__).parents[2] / "results"
+STUDIES = ("binary", "continuous")
+pytestmark = pytest.mark.skipif(not RESULTS.exists(), reason="not a checkout: no results/ folder")
+
+
+@pytest.fixture(scope="module")
+def records():
+    """Read a packed journal, once."""
+    read = {}
+
+    def get(data, study):
+        if (data, study) not in read:
+            packed = (RESULTS / data / f"{study}.jsonl.xz").read_bytes()
+            read[data, study] = [json.loads(line) for line in lzma.decompress(packed).splitlines()]
+        return read[data, study]
+
+    return get
+
+
+@pytest.mark.parametrize("data", PROBLEMS)
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_fold_and_every_method_is_there(records, data, study):
+    found = records(data, study)
+    assert [(r["repeat"], r["fold"]) for r in found] == [
+        divmod(place, FOLDS) for place in range(REPEATS * FOLDS)
+    ]
+    keys = [method.key for method in methods_of(study)]
+    assert all(list(record["models"]) == keys for record in found)
+    seeds = [tuple(record["seeds"].values()) for record in found]
+    assert len(set(seeds)) == len(seeds)
+
+
+@pytest.mark.parametrize("data", PROBLEMS)
+def test_they_belong_to_the_settings_of_today(data):
+    found = json.loads((RESULTS / data / "settings.json").read_text(encoding="utf-8"))
+    assert found == json.loads(json.dumps(settings_of(PROBLEMS[data]())))
+
+
+@pytest.mark.parametrize("data", PROBLEMS)
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_tables_are_those_of_the_records(records, data, study):
+    found = records(data, study)
+    summary, findings = summarize(found), check_claims(found)
+    claims = [build_claims(findings, summary), build_verdicts(findings, summary)]
+    for sheet in [*build_tables(summary), *claims]:
+        for ending, render in ((".md", to_markdown), (".tex", to_latex)):
+            path = RESULTS / data / f"{sheet.name}{ending}"
+            assert path.read_text(encoding="utf-8") == render(sheet), f"run make results: {path}"
+
+
+def test_the_run_names_its_device_and_took_less_than_five_minutes():
+    (run,) = json.loads((RESULTS / "crime" / "run.json").read_text(encoding="utf-8"))
+    assert "H200" in run["device"]
+    assert run["outer_folds"] == REPEATS * FOLDS
+    assert run["seconds"] < 300
+
+
+def test_naive_rows_lie_within_one_published_deviation(records):
+    methods = summarize(records("crime", "binary")).methods
+    naive = [row for row in TABLES["table-results"].rows if row.method.naive]
+    assert len(naive) == 4
+    for row in naive:
+        found, (error, dgf) = methods[row.method.key], row.crime
+        assert abs(found.error.mean - error.mean) <= error.std
+        assert abs(found.dgf[COMPARED].mean - dgf.mean) <= dgf.std
+        assert abs(found.dgf["pairs"].mean - dgf.mean) <= dgf.std
+
+
+def test_delta_has_the_sign_and_the_size_of_the_papers(records):
+    methods = summarize(records("crime", "binary")).methods
+    for row in TABLES["table-delta"].rows:
+        ours, paper = methods[row.method.key].delta, row.crime[0].mean
+        assert 0.1 < ours["train_pairs"].mean / paper < 10
+        assert ours["train_sum"].mean > 0
+
+
+@pytest.mark.parametrize("data", PROBLEMS)
+@pytest.mark.parametrize("study", STUDIES)
+def test_no_claim_of_the_paper_is_reversed(records, data, study):
+    findings = check_claims(records(data, study))
+    assert REVERSED not in {finding.verdict for finding in findings}
+    dgf, error = (
+        [f.difference for f in findings if f.comparison.claim == claim]
+        for claim in ("The constraint lowers DGF", "The constraint raises the error slightly")
+    )
+    assert np.max(dgf) < 0 < np.min(error)
+
+
+def test_the_consistency_experiment_follows_the_theorem():
+    packed = (RESULTS / "consistency" / "consistency.jsonl.xz").read_bytes()
+    draws = [json.loads(line) for line in lzma.decompress(packed).splitlines()]
+    assert min(SIZES) == 100
+    assert max(SIZES) == 100_000
+    result = Consistency.from_records(draws, SIZES, REPEATS)
+    for study in CONSISTENCY_STUDIES:
+        for measure in ("excess", "unfairness"):
+            slope, error = result.slope(study, RELAXED, measure)
+            assert -0.55 < slope < -0.4
+            assert error < 0.05
