@@ -106,6 +106,8 @@ class AllRows:
         self.left = device.empty(len(alphas), n + 2, n + 2)
         self.left[:, n:, :] = self.left[:, :, n:] = 0.0
         self.left[:, n, n] = self.left[:, n + 1, n + 1] = 1.0
+        self.errors = device.empty(len(alphas), *self.columns.shape)
+        self.errors[:, n:] = 0.0
 
     def decompose(self, kernel: Array) -> tuple[Any, Any]:
         """Give the eigenvalues and vectors of the centred kernel, the intercept's infinite."""
@@ -128,7 +130,6 @@ class AllRows:
             self.left[i, :n, :n] = scaled @ scaled.T
         rotated = vectors.T @ self.columns[:n]
         shrunk = lost[:, :, None] * rotated
-        self.errors = 0.0 * self.left[:, :, :1] * self.columns[:1]
         self.errors[:, :n] = vectors @ shrunk
         self.lost = rotated.T @ shrunk
 
