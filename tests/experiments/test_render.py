@@ -35,7 +35,7 @@ def sheets():
 
 def print_sheet(sheet, width):
     console = Console(width=width, file=StringIO())
-    console.print(to_terminal(sheet))
+    console.print(to_terminal(sheet, width=width))
     return console.file.getvalue()
 
 
@@ -74,6 +74,28 @@ def test_the_terminal_holds_every_cell_at_100_columns(sheets):
             for row in section.rows:
                 expected = re.sub(r"\s+", " ", " ".join(row)).strip()
                 assert any(re.sub(r"\s+", " ", line).strip() == expected for line in lines)
+
+
+def test_a_narrow_terminal_leaves_out_columns_and_names_them(sheets):
+    tables = [sheet for sheet in sheets if sheet.name.startswith("table-")]
+    for sheet in tables:
+        text = print_sheet(sheet, 80)
+        kept = [not column.optional for column in sheet.columns]
+        needed = all(kept)
+        for section in sheet.sections:
+            for row in section.rows:
+                whole, short = (
+                    re.sub(r"\s+", " ", " ".join(cells)).strip()
+                    for cells in (row, [cell for cell, keep in zip(row, kept, strict=True) if keep])
+                )
+                lines = [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
+                assert needed or whole in lines or "wider terminal" in text
+                first, last = short.split()[0], short.split()[-1]
+                assert any(line.startswith(first) and line.endswith(last) for line in lines)
+    results = next(sheet for sheet in tables if sheet.name == "table-results")
+    text = re.sub(r"\s+", " ", print_sheet(results, 80))
+    assert "besides: DGF, populated pairs; pooled, DGF; pooled, chance." in text
+    assert "wider terminal" not in print_sheet(results, 120)
 
 
 def test_the_terminal_can_do_without_notes(sheets):

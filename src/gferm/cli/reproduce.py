@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from gferm.cli.terminal import INTERRUPTED, console, errors, one_line_errors
 from gferm.exceptions import ExperimentError
@@ -53,7 +54,7 @@ def reproduce(
         try:
             check_known("target", target, (*TARGETS, CONSISTENCY))
             if target == CONSISTENCY:
-                _reproduce_consistency(out / CONSISTENCY, repeats)
+                _reproduce_consistency(out / CONSISTENCY, repeats, device)
             else:
                 _reproduce_tables(target, data, repeats, device, jobs, out)
         except KeyboardInterrupt:
@@ -61,6 +62,7 @@ def reproduce(
                 f"Stopped. What is finished is in {out}; run the same command again to go on.",
                 highlight=False,
                 markup=False,
+                soft_wrap=True,
             )
             raise typer.Exit(INTERRUPTED) from None
 
@@ -71,17 +73,21 @@ def _reproduce_tables(
     found = run(target, data=data, repeats=repeats, device=device, jobs=jobs, out=out)
     for sheet in found.sheets:
         if not sheet.name.startswith(DETAILS):
-            console.print(to_terminal(sheet))
+            console.print(to_terminal(sheet, width=console.width))
     if found.computed:
         console.print(f"Computed {found.computed} outer folds in {found.seconds:.0f} s.")
     else:
         console.print("Every outer fold was there; nothing was computed.")
     console.print(
-        f"Wrote [bold]{found.folder / 'index.html'}[/bold], tables and figures beside it."
+        f"Wrote [bold]{escape(str(found.folder / 'index.html'))}[/bold], tables and figures "
+        "beside it.",
+        soft_wrap=True,
     )
 
 
-def _reproduce_consistency(folder: Path, repeats: int) -> None:
+def _reproduce_consistency(folder: Path, repeats: int, device: str) -> None:
+    if device != "cpu":
+        raise ExperimentError(f"{CONSISTENCY} runs on the cpu only, not on device={device!r}.")
     run_consistency(folder, repeats=repeats)
     for name in ("consistency.md", "consistency.png"):
-        console.print(f"Wrote [bold]{folder / name}[/bold]")
+        console.print(f"Wrote [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)

@@ -95,7 +95,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError as error:
         with suppress(OSError):  # the first error tells more
             part.unlink()
-        raise ExperimentError(f"{path} could not be written: {error.strerror or error}.") from error
+        raise ExperimentError(
+            f"{path} could not be written: {error.strerror or error}. Put that right and run the "
+            "same command again to go on."
+        ) from error
 
 
 class Journal:

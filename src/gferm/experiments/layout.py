@@ -5,7 +5,7 @@ Nothing here knows how a table is shown (render.py) or where its numbers come fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gferm.experiments.summary import Spread
 
@@ -14,10 +14,14 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Column:
-    """The name of a column, under that of the group it belongs to ("" for none)."""
+    """The name of a column, under that of the group it belongs to ("" for none).
+
+    An ``optional`` one is left out where there is too little room.
+    """
 
     group: str
     name: str
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,15 @@ class Sheet:
                     raise ValueError(
                         f"{self.name} has {len(self.columns)} columns, but a row has {row}."
                     )
+
+    def without(self, place: int) -> Sheet:
+        """Give the table without one of its columns."""
+        sections = tuple(
+            replace(section, rows=tuple(row[:place] + row[place + 1 :] for row in section.rows))
+            for section in self.sections
+        )
+        columns = self.columns[:place] + self.columns[place + 1 :]
+        return replace(self, columns=columns, sections=sections)
 
     @property
     def groups(self) -> list[tuple[str, int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import wrap
 from typing import Any
 
@@ -42,17 +43,23 @@ LATEX = {
 LATEX_PATTERN = re.compile("|".join(map(re.escape, sorted(LATEX, key=len, reverse=True))))
 
 
-def to_terminal(sheet: Sheet, *, notes: bool = True) -> Any:
-    """Give what a rich console prints; tables in a row may share their ``notes``."""
+def to_terminal(sheet: Sheet, *, width: int | None = None, notes: bool = True) -> Any:
+    """Give what a rich console prints.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    width : int, default=None
+        Room for a line; optional columns that do not fit are named below instead.
+    notes : bool, default=True
+        Tables in a row may share theirs.
+    """
     from rich.cells import cell_len
     from rich.console import Group
     from rich.text import Text
 
-    widths, heads = [], []
-    for j, column in enumerate(sheet.columns):
-        below = [cell_len(row[j]) for section in sheet.sections for row in section.rows]
-        heads.append(wrap(column.name, max([NARROWEST, *below]), break_long_words=False))
-        widths.append(max([*below, *map(cell_len, heads[-1])], default=0))
+    sheet = sheet if width is None else _narrowed(sheet, width)
+    heads, widths = _columns(sheet)
     depth = max(map(len, heads))
     names = list(zip(*([""] * (depth - len(head)) + head for head in heads), strict=True))
     spans, start = [], 0
@@ -77,6 +84,34 @@ def to_terminal(sheet: Sheet, *, notes: bool = True) -> Any:
     if notes:
         parts += [Text(""), *(Text(note, style="dim") for note in sheet.notes)]
     return Group(*parts)
+
+
+def _columns(sheet: Sheet) -> tuple[list[list[str]], list[int]]:
+    """Give the lines of each column's name, and its width."""
+    from rich.cells import cell_len
+
+    heads, widths = [], []
+    for j, column in enumerate(sheet.columns):
+        below = [cell_len(row[j]) for section in sheet.sections for row in section.rows]
+        heads.append(wrap(column.name, max([NARROWEST, *below]), break_long_words=False))
+        widths.append(max([*below, *map(cell_len, heads[-1])], default=0))
+    return heads, widths
+
+
+def _narrowed(sheet: Sheet, width: int) -> Sheet:
+    """Leave out optional columns, the last one first, until a line fits."""
+    left_out: list[str] = []
+    while sum(_columns(sheet)[1]) + len(sheet.columns) > width:
+        optional = [j for j, column in enumerate(sheet.columns) if column.optional]
+        if not optional:
+            break
+        column = sheet.columns[optional[-1]]
+        left_out.insert(0, f"{column.group}, {column.name}")
+        sheet = sheet.without(optional[-1])
+    if not left_out:
+        return sheet
+    hint = f"In the files, and in a wider terminal, besides: {'; '.join(left_out)}."
+    return replace(sheet, notes=(*sheet.notes, hint))
 
 
 def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int], style: str = "") -> Any:

@@ -133,14 +133,13 @@ def _epsilon(method: Method) -> str:
 
 
 def _blocks(table: Table, compare: bool) -> list[_Block]:
-    deviations, usual = _has_deviations(table), []
-    if table.target == "table-bins":
-        usual = [_ours(DGF, "at K = 10", lambda found: _mean(found.usual_dgf.get(COMPARED)))]
+    deviations = _has_deviations(table)
+    usual = _ours(DGF, "at K = 10", lambda found: _mean(found.usual_dgf.get(COMPARED)))
     return [
         _compared(ERROR, 0, lambda found: found.error, compare, deviations),
         _compared(DGF, 1, lambda found: found.dgf[COMPARED], compare, deviations),
-        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER])),
-        *usual,
+        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER]), optional=True),
+        *([usual] if table.target == "table-bins" else []),
         _pooled("DGF", lambda pooled: _mean(pooled.dgf[COMPARED])),
         _pooled("chance", lambda pooled: number(pooled.chance, DIGITS[DGF])),
         _pooled("p", lambda pooled: number(pooled.p, 3)),
@@ -189,14 +188,22 @@ def _compared(
     return _Block(tuple(columns), cells)
 
 
-def _ours(group: str, name: str, show: Callable[[MethodSummary], str]) -> _Block:
+def _ours(
+    group: str, name: str, show: Callable[[MethodSummary], str], *, optional: bool = False
+) -> _Block:
     return _Block(
-        (Column(group, name),), lambda _, found: (MISSING if found is None else show(found),)
+        (Column(group, name, optional),),
+        lambda _, found: (MISSING if found is None else show(found),),
     )
 
 
 def _pooled(name: str, show: Callable[[Pooled], str]) -> _Block:
-    return _ours("pooled", name, lambda found: show(found.pooled) if found.pooled else MISSING)
+    return _ours(
+        "pooled",
+        name,
+        lambda found: show(found.pooled) if found.pooled else MISSING,
+        optional=name != "p",
+    )
 
 
 def _mean(value: Spread | None) -> str:
