@@ -6,7 +6,7 @@ import pytest
 
 from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import ERROR, HOLDS, REVERSED, UNCLEAR, check_claims
-from gferm.experiments.layout import MISSING, Column, spread
+from gferm.experiments.layout import MISSING, spread
 from gferm.experiments.paper import TABLES, methods_of
 from gferm.experiments.summary import COMPARED, Spread, summarize
 from gferm.experiments.tables import (
@@ -44,7 +44,7 @@ def sheets(records, summary):
 
 def cells(sheet, group, name):
     """Give a column's cells, from top to bottom."""
-    place = sheet.columns.index(Column(group, name))
+    place = [(column.group, column.name) for column in sheet.columns].index((group, name))
     return [row[place] for section in sheet.sections for row in section.rows]
 
 
