@@ -13,6 +13,7 @@ NAMES = (
     "classification",
     "selection",
     "memory",
+    "small_cells",
 )
 
 

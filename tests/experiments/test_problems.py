@@ -1,5 +1,7 @@
 """The data of the experiments: shapes, ranges, groups, and cells by plain counting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,13 @@ def test_cells_are_those_of_plain_counting(problem):
             np.testing.assert_array_equal(partition.counts, counts)
             np.testing.assert_array_equal(partition.cell_of, label * n_groups + group)
             np.testing.assert_array_equal(cells.label_codes, label)
+
+
+def test_label_bins_do_not_depend_on_the_labels(problem):
+    """Folds, and samples of a problem, have the bins of [0, 1] whatever labels they hold."""
+    middle = replace(problem, y=0.25 + 0.4 * problem.y)  # up to 0.65
+    counts = middle.cells(BINARY, 10).label_counts
+    np.testing.assert_array_equal(np.flatnonzero(counts), [2, 3, 4, 5, 6])
 
 
 def test_problems_are_loaded_once(problem):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from gferm.experiments.paper import SHARES, methods_of
+from gferm.experiments.paper import COMPARED, SHARES, methods_of
 from gferm.experiments.records import AVERAGES, N_PERMUTATIONS, CellSums
 from gferm.metrics.chance import chance_of_dgf
 from tests.experiments.toy import ALPHAS, GAMMAS, STUDIES, Toy, make_toy
@@ -75,10 +75,11 @@ def test_chance_is_that_of_the_hits(record):
             model["hits"],
             record["counts"][str(method.n_bins)],
             n_permutations=N_PERMUTATIONS,
+            average=COMPARED,
             rng=np.random.default_rng(record["seeds"]["chance"]),
         )
         assert model["chance"] == {"mean": chance.mean, "high": chance.high, "p": chance.p}
-        assert model["dgf"]["pairs"] == chance.seen
+        assert model["dgf"][COMPARED] == chance.seen
 
 
 def test_frontiers_have_a_point_for_every_share(record):

@@ -123,6 +123,30 @@ def test_cells_that_a_training_part_lacks():
     assert_predicts_as_refitted(two, BOUNDS)
 
 
+@INACTIVE
+def test_a_label_bin_that_a_training_part_lacks():
+    """Both rows of the lowest bin are held out; without it, its edge means nothing."""
+    rows = Rows()
+    _, test = rows.folds[0]
+    lowest = [test[rows.s[test] == q][0] for q in (0, 1)]
+    rows.y[lowest] = -0.5
+    rows.edges = np.array([-1.0, *rows.edges])
+    indicators = np.eye(10)[rows.cells().partitions[0].cell_of]
+    rows.columns = np.column_stack([rows.y, rows.X[:, 0], indicators])
+    counts = rows.contrasts().counts
+    assert counts[:, :2].tolist() == [[0, 0], [1, 1], [1, 1], [1, 1]]
+    reduced = rows.reduced()
+    nu = reduced.multipliers(BOUNDS)
+    found = reduced.predictions(nu)
+    assert not nu[:, 0, :, 0].any()
+    assert nu[:, 1, 1:, 0].any()
+    rows.edges = rows.edges[1:]
+    for i, alpha in enumerate(ALPHAS):
+        for j, bound in enumerate(BOUNDS):
+            expected = rows.refit(0, alpha, bound).predict(rows.X[test])
+            np.testing.assert_allclose(found[i, 0, j, : len(test)], expected, atol=1e-8)
+
+
 @pytest.mark.parametrize("n_groups", [2, 3, 5])
 def test_weights_give_the_columns_of_contrasts(n_groups):
     """C = V_t D, but for columns of zeros."""

@@ -14,7 +14,7 @@ from gferm.experiments.consistency import run_consistency
 from gferm.experiments.paper import REPEATS
 from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.render import to_terminal
-from gferm.experiments.reproduce import ALL, TARGETS, check_known
+from gferm.experiments.reproduce import ALL, TARGETS, check_known, page_name
 from gferm.experiments.reproduce import reproduce as run
 
 CONSISTENCY = "consistency"
@@ -35,12 +35,13 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Cores to use; all by default.")] = None,
     out: Annotated[
         Path, typer.Option(help="Results go to a folder in it, named like the data.")
-    ] = Path("results"),
+    ] = Path("reproduction"),
 ) -> None:
     """Reproduce the experiments of the paper, its numbers beside ours.
 
-    Safe to stop at any time: the same command goes on where it stopped. One repeat of everything
-    takes a few minutes on two cores, thirty take as many on a large GPU.
+    Safe to stop at any time: the same command goes on with the first repeat that is not finished.
+    One repeat of everything takes a few minutes on two cores, thirty take as many on a large GPU.
+    The consistency experiment knows --repeats and --out only.
 
     [bold]Examples[/bold]
 
@@ -59,7 +60,7 @@ def reproduce(
                 _reproduce_tables(target, data, repeats, device, jobs, out)
         except KeyboardInterrupt:
             errors.print(
-                f"Stopped. What is finished is in {out}; run the same command again to go on.",
+                f"Stopped. Finished repeats are in {out}; run the same command again to go on.",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
@@ -79,7 +80,7 @@ def _reproduce_tables(
     else:
         console.print("Every outer fold was there; nothing was computed.")
     console.print(
-        f"Wrote [bold]{escape(str(found.folder / 'index.html'))}[/bold], tables and figures "
+        f"Wrote [bold]{escape(str(found.folder / page_name(target)))}[/bold], tables and figures "
         "beside it.",
         soft_wrap=True,
     )

@@ -29,9 +29,10 @@ INTERVALS = (
     "and Bengio, 2003), since the folds share training rows."
 )
 VERDICTS = (
-    "A claim holds where the interval lies on its side of 0, is reversed where it lies on the "
-    "other, and is unclear (not distinguishable from no change) where it holds 0. Intervals are "
-    "not corrected for how many there are: one in twenty misses by chance."
+    "A claim holds where the interval lies on its side of 0 (or of 10 %), is reversed where it "
+    "lies on the other, and is unclear (not distinguishable) where it holds that value. Intervals "
+    "are not corrected for how many there are: one in twenty misses by chance. DGF by rows weighs "
+    "pairs of groups by their rows."
 )
 LIKE_WITH_LIKE = (
     "With more label bins a cell has fewer rows, so more of the DGF is chance; “measured at "

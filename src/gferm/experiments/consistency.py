@@ -179,11 +179,11 @@ def run_consistency(
     if len(sizes) < 2 or np.any(np.diff(sizes) <= 0):
         raise ValueError(f"sizes={sizes!r} must be at least two numbers that increase.")
     need_matplotlib()  # now rather than after all the work
-    claim_folder(folder, {"repeats": repeats, "sizes": sizes, "alpha": ALPHA, **PROBLEM})
     # all sizes of a draw before the next draw: steps of equal length make an honest progress bar
     tasks = [(n, seed) for seed in range(repeats) for n in sizes]
     bar = progress(len(tasks), "consistency", show=show_progress)
     with exclusive(folder), bar as advance:
+        claim_folder(folder, {"repeats": repeats, "sizes": sizes, "alpha": ALPHA, **PROBLEM})
         journal = Journal(folder / "consistency.jsonl")
         done = {(record["n"], record["seed"]) for record in journal.records}
         for n, seed in tasks:

@@ -17,9 +17,8 @@ import numpy as np
 
 from gferm.bins import Bins
 from gferm.experiments.claims import corrected_error
-from gferm.experiments.paper import FIGURE_METHODS, FOLDS
+from gferm.experiments.paper import COMPARED, FIGURE_METHODS, FOLDS
 from gferm.experiments.summary import (
-    COMPARED,
     MethodSummary,
     Record,
     pool,
@@ -103,14 +102,15 @@ def draw_frontier(records: Sequence[Record]) -> bytes:
             _draw_line(ax, records, learner, features, color)
         for facecolor, name in (("white", "plain model"), ("black", "epsilon = 0")):
             ax.scatter([], [], facecolor=facecolor, edgecolor="black", label=name, **END)
-        ax.set_xlabel("DGF on held-out rows, mean over populated pairs")
+        ax.set_xlabel("DGF on held-out rows")
         ax.set_title(learner, fontsize="medium")
         tidy(ax)
         ax.grid(axis="x", alpha=0.25)
     axes[0].set_ylabel("error on held-out rows, 100·MAE")
     axes[0].legend(frameon=False)
     figure.suptitle(
-        f"The exact frontier on held-out rows, mean of {len(records)} folds\n"
+        f"The exact frontier on held-out rows, mean of {len(records)} folds, "
+        "at the settings chosen for epsilon = 0\n"
         "band: standard error of the change in DGF from the plain model",
         fontsize="medium",
     )

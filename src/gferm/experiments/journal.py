@@ -66,20 +66,23 @@ def exclusive(folder: Path) -> Iterator[None]:
     """
     try:
         import fcntl
-    except ImportError:  # not on Windows
+    except ImportError:  # Windows: two runs in one folder are not kept apart
         yield
         return
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK).open("w")
     except OSError as error:
         raise _unusable(folder, error) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise ExperimentError(
                 f"{folder} is in use by another run. Wait for it to end, or choose another --out."
             ) from error
+        except OSError:  # a file system without locks
+            pass
         yield
 
 

@@ -19,7 +19,7 @@ from gferm.experiments.folds import FoldSet, contrasts_of
 from gferm.experiments.judging import JudgedRows
 from gferm.experiments.paper import LAMBDAS, USUAL_BINS
 from gferm.experiments.work import Variant, Work
-from gferm.solver.cell_contrasts import Reduced
+from gferm.solver.cell_contrasts import CellContrasts, Reduced
 from gferm.solver.nested import AllRows, NestedParts, join_parts
 from gferm.threads import for_each
 
@@ -64,11 +64,16 @@ class Learned:
 class Learner:
     """All kernels of some work on one device, one after another.
 
-    The decompositions of the kernels are kept from one set of folds to the next.
+    Parameters
+    ----------
+    work : Work
+    device : Device
+    keep : bool
+        Whether the decompositions of the kernels are kept for another set of folds.
     """
 
-    def __init__(self, work: Work, device: Device) -> None:
-        self.work, self.device = work, device
+    def __init__(self, work: Work, device: Device, *, keep: bool = True) -> None:
+        self.work, self.device, self.keep = work, device, keep
         self.rows = AllRows(device, work.columns(), LAMBDAS)
         self.places = work.places()
         self._decompositions: dict[int, tuple[Any, Any]] = {}
@@ -97,10 +102,12 @@ class Learner:
         return learned
 
     def _load(self, number: int) -> None:
-        if number not in self._decompositions:
-            matrix = self.work.kernel_matrix(self.work.kernels[number])
-            self._decompositions[number] = self.rows.decompose(matrix)
-        self.rows.load(*self._decompositions[number])
+        found = self._decompositions.get(number)
+        if found is None:
+            found = self.rows.decompose(self.work.kernel_matrix(self.work.kernels[number]))
+            if self.keep:
+                self._decompositions[number] = found
+        self.rows.load(*found)
 
     def _hold_out(self) -> NestedParts:
         """Hold out all folds: together on a GPU, each on a core of its own on the CPU."""
@@ -164,8 +171,8 @@ class _View:
 
     inner: JudgedRows
     train: JudgedRows
-    inner_contrasts: Any
-    outer_contrasts: Any
+    inner_contrasts: CellContrasts
+    outer_contrasts: CellContrasts
 
 
 def _mean_over_inner(figures: Array, n_outer: int) -> Array:

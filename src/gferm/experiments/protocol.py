@@ -30,11 +30,15 @@ from gferm.experiments.records import N_PERMUTATIONS, FoldRecords
 from gferm.experiments.work import Work
 from gferm.progress import Advance, progress
 
+FORMAT = 1  # of the records
+
 
 def settings_of(problem: Problem) -> dict[str, Any]:
     """Give all that records depend on, but for the number of repeats: more can be added later."""
     return {
+        "format": FORMAT,
         "data": problem.name,
+        "rows": len(problem.y),
         "lambdas": paper.LAMBDAS,
         "gammas": paper.GAMMAS,
         "epsilons": paper.EPSILONS,
@@ -42,6 +46,11 @@ def settings_of(problem: Problem) -> dict[str, Any]:
         "folds": paper.FOLDS,
         "tolerance": paper.TOLERANCE,
         "permutations": N_PERMUTATIONS,
+        "dgf": paper.COMPARED,
+        "shares": paper.SHARES,
+        "methods": {
+            study: [method.key for method in paper.methods_of(study)] for study in problem.studies
+        },
     }
 
 
@@ -120,8 +129,9 @@ def _run_stretch(
     device: Device,
     advance: Advance,
 ) -> None:
-    learner, n = Learner(work, device), len(work.problem.y)
-    for repeat in range(stretch.first // paper.FOLDS, -(-stretch.last // paper.FOLDS)):
+    repeats = range(stretch.first // paper.FOLDS, -(-stretch.last // paper.FOLDS))
+    learner, n = Learner(work, device, keep=len(repeats) > 1), len(work.problem.y)
+    for repeat in repeats:
         folds = [
             fold
             for fold in outer_folds(n, repeat)

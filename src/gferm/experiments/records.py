@@ -19,6 +19,7 @@ from gferm.experiments.folds import OuterFold
 from gferm.experiments.judging import mean_gap
 from gferm.experiments.learn import Figures, Learned
 from gferm.experiments.paper import (
+    COMPARED,
     LAMBDAS,
     SHARES,
     TOLERANCE,
@@ -123,7 +124,9 @@ class FoldRecords:
         own, f = self.test[method.study, method.n_bins], figures.predictions[alpha]
         hits = own.hits(f)
         rng = np.random.default_rng(self.fold.inner_seed)  # one for all: differences are theirs
-        chance = chance_of_dgf(hits, own.counts, n_permutations=N_PERMUTATIONS, rng=rng)
+        chance = chance_of_dgf(
+            hits, own.counts, n_permutations=N_PERMUTATIONS, average=COMPARED, rng=rng
+        )
         model = {
             "alpha": LAMBDAS[alpha],
             "gamma": self.work.kernels[kernel].gamma,
@@ -165,15 +168,14 @@ class FoldRecords:
         sizes = (self.train[key].counts > 0).sum(axis=1) - 1
         norm = PairNorm(tuple(sizes[sizes > 0].tolist()))
         path = trace_path(gram[np.ix_(there, there)], start[there], norm)
-        totals, increasing = np.asarray(SHARES) * path.totals[0], path.totals[::-1]
-        nu = np.array([np.interp(totals, increasing, one[::-1]) for one in path.multipliers.T]).T
+        nu = path.at(np.asarray(SHARES) * path.totals[0])
         f = problem.plain[alpha] - nu @ problem.effects[alpha][:, there].T
         test = self.test[key]
         return {
             "epsilon": float(path.totals[0] / problem.n_pairs),
             "breakpoints": len(path.totals),
             "error": (PERCENT * np.abs(f - self.y_test).mean(axis=1)).tolist(),
-            "dgf": dgf_of_counts(test.hits(f), test.counts).tolist(),
+            "dgf": dgf_of_counts(test.hits(f), test.counts, COMPARED).tolist(),
         }
 
 

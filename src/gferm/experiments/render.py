@@ -13,7 +13,8 @@ from typing import Any
 
 from gferm.experiments.layout import Sheet
 
-NARROWEST = 5  # a name is not broken into shorter lines than this
+NARROWEST = 5  # a name is not broken into shorter lines than this …
+SHORTEST = 16  # … and that of a row not into shorter ones than this
 LATEX = {
     "\\": r"\textbackslash{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -69,6 +70,8 @@ def to_terminal(sheet: Sheet, *, width: int | None = None, notes: bool = True) -
         widths[stop - 1] += max(missing, 0)
         spans.append(sum(widths[start:stop]) + n - 1)
         start = stop
+    excess = sum(spans) + len(spans) - (width or sum(spans) + len(spans))
+    spans[0] = widths[0] = max(widths[0] - max(excess, 0), min(widths[0], SHORTEST))
     groups = [
         f" {name} ".center(span, "─") if name and n > 1 else name
         for (name, n), span in zip(sheet.groups, spans, strict=True)

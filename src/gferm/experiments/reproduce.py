@@ -7,7 +7,7 @@
                  table-*.md, table-*.tex      each table that was asked for
                  verdicts-*, claims-*         with all of them, what the paper claims; .md and .tex
                  figure-*.png
-                 index.html                   all of it on one page
+                 index.html                   all of it on one page; <target>.html for one
                  .lock                        empty; held while a run is at work
 
 Records decide everything else, so what is finished is never computed again.
@@ -74,7 +74,7 @@ def reproduce(
     repeats: int = 30,
     device: str = "cpu",
     jobs: int | None = None,
-    out: Path = Path("results"),
+    out: Path = Path("reproduction"),
     show_progress: bool = True,
 ) -> Reproduction:
     """Reproduce a table of the paper, its figure, or all of them.
@@ -89,7 +89,7 @@ def reproduce(
     device : {"cpu", "cuda"}, default="cpu"
     jobs : int, default=None
         Cores to use; None for all.
-    out : Path, default="results"
+    out : Path, default="reproduction"
         Results go to a folder in it, named like the data.
     show_progress : bool, default=True
 
@@ -109,24 +109,38 @@ def reproduce(
         raise ExperimentError(str(error)) from error
     need_matplotlib()  # now rather than after all the work
     problem, folder = PROBLEMS[data](), out / data
-    claim_folder(folder, settings_of(problem))
     with exclusive(folder):
+        claim_folder(folder, settings_of(problem))
         journals, runs = open_journals(folder, _studies(target)), _read_runs(folder / RUNS)
+        done = {study: len(journal.records) for study, journal in journals.items()}
         started = perf_counter()
-        computed = run_protocol(
-            problem,
-            journals,
-            repeats=repeats,
-            device=where,
-            jobs=jobs,
-            show_progress=show_progress,
-        )
-        seconds = perf_counter() - started
-        if computed:
-            runs.append(_describe_run(where, computed, seconds))
-            write_whole(folder / RUNS, json.dumps(runs, indent=2) + "\n")
+        try:
+            run_protocol(
+                problem,
+                journals,
+                repeats=repeats,
+                device=where,
+                jobs=jobs,
+                show_progress=show_progress,
+            )
+        except (MemoryError, RuntimeError) as error:
+            raise _out_of_memory(error, where) from error
+        finally:  # what was interrupted took its time as well
+            seconds = perf_counter() - started
+            computed = max(len(journals[study].records) - n for study, n in done.items())
+            if computed:
+                runs.append(_describe_run(where, computed, seconds))
+                write_whole(folder / RUNS, json.dumps(runs, indent=2) + "\n")
         sheets = _write(target, problem, journals, folder)
     return Reproduction(folder, sheets, computed, seconds)
+
+
+def _out_of_memory(error: Exception, device: Device) -> Exception:
+    """Say what to do about too little memory; other errors stay what they are."""
+    if not isinstance(error, MemoryError) and "out of memory" not in str(error):
+        return error
+    remedy = "Use --device cpu" if device.name == "cuda" else "Use a machine with more memory"
+    return ExperimentError(f"{device.description} has too little memory: {error}. {remedy}.")
 
 
 def check_known(name: str, value: str, known: Sequence[str]) -> None:
@@ -188,8 +202,13 @@ def _write(
         write_whole(folder / f"{name}.png", picture)
     title = f"General fair empirical risk minimization, reproduced: {problem.title}"
     page = to_html(sheets, title=title, pictures=dict(pictures.values()))
-    write_whole(folder / "index.html", page)
+    write_whole(folder / page_name(target), page)
     return sheets
+
+
+def page_name(target: str) -> str:
+    """Give the name of the page with all that was asked for."""
+    return "index.html" if target == ALL else f"{target}.html"
 
 
 def _claims(

@@ -21,13 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.exceptions import ExperimentError
-from gferm.experiments.paper import FOLDS, USUAL_BINS
+from gferm.experiments.paper import COMPARED, FOLDS, USUAL_BINS
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 
 Record: TypeAlias = Mapping[str, Any]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
-COMPARED = "all_bins"  # the average of the DGF that is compared with the paper's
 POOLED = ("pairs", "all_bins", "weighted")
 N_PERMUTATIONS = 1000
 
@@ -85,7 +84,8 @@ class MethodSummary:
 
     Attributes
     ----------
-    error, gap : Spread
+    error, gap, chance : Spread
+        ``chance`` is the mean DGF of a test fold when groups are shuffled within label bins.
     dgf, usual_dgf, delta : dict of Spread
         By average. ``usual_dgf`` is measured with ten label bins whatever the method's own; empty
         if the records do not hold it.
@@ -97,6 +97,7 @@ class MethodSummary:
     dgf: Mapping[str, Spread]
     usual_dgf: Mapping[str, Spread]
     gap: Spread
+    chance: Spread
     delta: Mapping[str, Spread]
     pooled: Pooled | None
 
@@ -178,6 +179,7 @@ def _summarize_method(
         dgf=_each([model["dgf"] for model in models]),
         usual_dgf=_each([usual_dgf(model) for model in models]),
         gap=Spread.of(model["gap"] for model in models),
+        chance=Spread.of(model["chance"]["mean"] for model in models),
         delta=_each([model["delta"] for model in models]),
         pooled=_summarize_pooled(whole, key) if whole else None,
     )

@@ -14,12 +14,12 @@ from typing import TypeAlias
 
 from gferm.experiments.claims import DGF, ERROR, PAPERS_DATA
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
-from gferm.experiments.paper import TABLES, Method, Row, Table, Value
-from gferm.experiments.summary import COMPARED, MethodSummary, Pooled, Spread, Summary
+from gferm.experiments.paper import COMPARED, TABLES, Method, Row, Table, Value
+from gferm.experiments.summary import MethodSummary, Pooled, Spread, Summary
 
 DATA_NAMES = {"crime": "Communities and Crime", "pupils": "School pupils"}
 AVERAGE_NAMES = {"pairs": "populated pairs", "all_bins": "all bins"}
-OTHER = "all_bins" if COMPARED == "pairs" else "pairs"
+OTHER = "pairs"
 DIGITS = {ERROR: 2, DGF: 3}
 INCLUDED = {
     False: "Sensitive feature not included in the model's functional form.",
@@ -36,8 +36,8 @@ PAPER = (
 )
 POOLED = (
     "pooled: all rows of a repeat at once, each predicted by a model that did not see it; mean "
-    "over repeats. chance: the mean DGF when groups are shuffled within label bins; p: the share "
-    "of shuffles that reach the DGF seen, median over repeats."
+    "over repeats. chance: the mean DGF when groups are shuffled within label bins, of a test fold "
+    "or of all rows; p: the share of shuffles that reach the DGF seen, median over repeats."
 )
 DGF_NOTES = {
     "pairs": "mean over the pairs of groups that share a label bin",
@@ -138,6 +138,7 @@ def _blocks(table: Table, compare: bool) -> list[_Block]:
     return [
         _compared(ERROR, 0, lambda found: found.error, compare, deviations),
         _compared(DGF, 1, lambda found: found.dgf[COMPARED], compare, deviations),
+        _ours(DGF, "by chance", lambda found: _mean(found.chance)),
         _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER]), optional=True),
         *([usual] if table.target == "table-bins" else []),
         _pooled("DGF", lambda pooled: _mean(pooled.dgf[COMPARED])),

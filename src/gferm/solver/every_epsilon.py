@@ -82,8 +82,7 @@ def _meet_exactly(
 def _on_the_path(gram: Array, start: Array, bounds: Array, contrasts: Contrasts) -> Array:
     """Interpolate one path at several bounds; NaN beyond its end."""
     path = trace_path(gram, start, contrasts.norm, stop=float(bounds.min()))
-    increasing = path.totals[::-1]
-    nu = np.array([np.interp(bounds, increasing, one[::-1]) for one in path.multipliers.T]).T
+    nu = path.at(bounds)
     slack = ACCEPTED_EXCESS * np.maximum(bounds, path.totals[0])
-    nu[bounds < increasing[0] - slack] = np.nan
+    nu[bounds < path.totals[-1] - slack] = np.nan
     return nu

@@ -55,6 +55,11 @@ class Path:
     multipliers: Array
     totals: Array
 
+    def at(self, totals: Array) -> Array:
+        """Give ν where Ω has each of these values, those of the ends beyond them."""
+        increasing = self.totals[::-1]
+        return np.array([np.interp(totals, increasing, nu[::-1]) for nu in self.multipliers.T]).T
+
 
 def trace_path(gram: Array, contrasts: Array, norm: PairNorm, *, stop: float = 0.0) -> Path:
     """Walk from the plain model (τ = 0) until Ω ≤ ``stop``.

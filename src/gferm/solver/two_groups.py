@@ -157,5 +157,4 @@ def _positions(xp: Any, values: Any) -> Any:
 def _one_after_another(gram: Any, start: Any, bounds: Any) -> Any:
     """Let the general walk find ν for one problem."""
     path = trace_path(gram, start, PairNorm((1,) * len(start)), stop=float(bounds.min()))
-    increasing = path.totals[::-1]
-    return np.array([np.interp(bounds, increasing, one[::-1]) for one in path.multipliers.T]).T
+    return path.at(bounds)
