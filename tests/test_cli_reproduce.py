@@ -147,7 +147,7 @@ def test_everything_is_asked_for_by_default(monkeypatch):
             "repeats": 30,
             "device": "cpu",
             "jobs": None,
-            "out": Path("results"),
+            "out": Path("reproduction"),
         }
     ]
     options = {"data": "pupils", "repeats": 3, "device": "cuda", "jobs": 2, "out": Path("there")}
@@ -379,7 +379,7 @@ def test_an_interrupt_is_no_error_and_says_how_to_go_on(tmp_path, monkeypatch):
     done = invoke("--out", tmp_path / "out")
     assert done.exit_code == 130
     assert done.stdout == ""
-    where = f"What is finished is in {tmp_path / 'out'}"
+    where = f"Finished repeats are in {tmp_path / 'out'}"
     assert done.stderr == f"Stopped. {where}; run the same command again to go on.\n"
 
 
@@ -422,7 +422,7 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(finished, tmp_path, start)
     child = start(signal.SIGINT, 6)
     _, said = child.communicate()
     assert child.returncode == 130, said
-    assert said.splitlines()[-1].startswith(f"Stopped. What is finished is in {tmp_path};")
+    assert said.splitlines()[-1].startswith(f"Stopped. Finished repeats are in {tmp_path};")
     assert "Traceback" not in said
     folder = tmp_path / "crime"
     assert_whole_lines(folder, finished)

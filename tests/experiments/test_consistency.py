@@ -23,7 +23,7 @@ from gferm.experiments.consistency import (
     run_consistency,
 )
 from gferm.experiments.consistency_figure import Panel, draw_panel, log_slope
-from gferm.experiments.journal import DIGITS
+from gferm.experiments.journal import DIGITS, LOCK
 
 SMALL = {"repeats": 2, "sizes": (100, 300), "show_progress": False}
 FILES = ("settings.json", "consistency.jsonl", "consistency.md", "consistency.png")
@@ -32,7 +32,7 @@ ROUNDING = 10.0 ** (1 - DIGITS)  # of the numbers in a journal
 
 
 def contents(folder):
-    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([LOCK, *FILES])
     return {name: (folder / name).read_bytes() for name in FILES}
 
 

@@ -15,7 +15,7 @@ from gferm.exceptions import ExperimentError
 from gferm.experiments import paper, protocol
 from gferm.experiments.journal import Journal
 from gferm.experiments.learn import Learner
-from gferm.experiments.paper import BINARY, CONTINUOUS, FOLDS, methods_of
+from gferm.experiments.paper import BINARY, COMPARED, CONTINUOUS, FOLDS, methods_of
 from gferm.experiments.protocol import open_journals, run_protocol, settings_of, stretches
 from gferm.experiments.work import Work
 from gferm.metrics.chance import chance_of_dgf
@@ -87,18 +87,33 @@ def test_finished_studies_need_nothing():
 
 
 @pytest.mark.parametrize(
-    "name", ["LAMBDAS", "GAMMAS", "EPSILONS", "LABEL_BINS", "FOLDS", "TOLERANCE", "N_PERMUTATIONS"]
+    ("module", "name", "key", "value"),
+    [
+        (paper, "LAMBDAS", "lambdas", (1.0,)),
+        (paper, "GAMMAS", "gammas", (1.0,)),
+        (paper, "EPSILONS", "epsilons", (0.0, 0.1)),
+        (paper, "LABEL_BINS", "label_bins", (10, 15)),
+        (paper, "FOLDS", "folds", 7),
+        (paper, "TOLERANCE", "tolerance", 0.2),
+        (paper, "COMPARED", "dgf", "pairs"),
+        (paper, "SHARES", "shares", (1.0, 0.0)),
+        (protocol, "N_PERMUTATIONS", "permutations", 7),
+        (protocol, "FORMAT", "format", 0),
+    ],
 )
-def test_whatever_records_depend_on_is_a_setting(name, monkeypatch):
+def test_whatever_records_depend_on_is_a_setting(module, name, key, value, monkeypatch):
     before = settings_of(shrunk("crime"))
-    monkeypatch.setattr(protocol if name == "N_PERMUTATIONS" else paper, name, "another")
+    monkeypatch.setattr(module, name, value)
     after = settings_of(shrunk("crime"))
-    assert [value for key, value in after.items() if before[key] != value] == ["another"]
+    assert before[key] != after[key] == value
+    others = {k for k in after if k != key and before[k] != after[k]}
+    assert others <= {"methods"}  # which have epsilons and bins in their names
 
 
 def test_the_data_are_a_setting_and_the_number_of_repeats_is_none():
     crime, pupils = (settings_of(shrunk(name)) for name in ("crime", "pupils"))
-    assert {**crime, "data": "pupils"} == pupils
+    assert {**crime, "data": "pupils"} == pupils  # as many rows of both
+    assert crime["rows"] == len(shrunk("crime").y)
     assert "repeats" not in crime
     for name in ("LAMBDAS", "GAMMAS"):
         assert crime[name.lower()] == CHANGES[name][1]
@@ -133,6 +148,7 @@ def test_the_seeds_of_a_record_give_its_rows_and_its_chance(study, records):
             np.array(model["hits"]),
             counts.reshape(partition.counts.shape),
             n_permutations=CHANGES["N_PERMUTATIONS"][1],
+            average=COMPARED,
             rng=np.random.default_rng(seeds["chance"]),
         )
         assert model["chance"]["mean"] == pytest.approx(chance.mean, rel=1e-6)

@@ -15,18 +15,23 @@ import gferm
 from gferm.exceptions import ExperimentError
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module
+from gferm.experiments.journal import Journal
 from gferm.experiments.paper import FIGURE, TABLES
 from gferm.experiments.reproduce import ALL, TARGETS, reproduce
 from gferm.experiments.tables import STAND_IN
 from tests.experiments.shrunk import shrink
 
-ALWAYS = {"settings.json", "run.json", "index.html", ".lock"}
+ALWAYS = {"settings.json", "run.json", ".lock"}
 SHEETS = (
     *TABLES,
     *(f"{kind}-{study}" for kind in ("verdicts", "claims") for study in ("binary", "continuous")),
 )
 PICTURES = ("figure-histogram", "figure-frontier-binary", "figure-frontier-continuous")
 VOID = {"meta", "img"}
+
+
+def page_of(target):
+    return "index.html" if target == ALL else f"{target}.html"
 
 
 def files_of(target):
@@ -39,6 +44,7 @@ def files_of(target):
         names, pictures, studies = (target,), (), (TABLES[target].study,)
     return {
         *ALWAYS,
+        page_of(target),
         *(f"{study}.jsonl" for study in studies),
         *(f"{name}.{form}" for name in names for form in ("md", "tex")),
         *(f"{picture}.png" for picture in pictures),
@@ -145,9 +151,9 @@ def test_a_table_alone_and_then_all_the_rest(once, tmp_path, monkeypatch):
     )
     assert run(tmp_path).computed == 10
     assert studies == [("binary",)]
-    assert contents(alone.folder, but=["run.json"]) == {
-        name: content for name, content in once.items() if name != "run.json"
-    }
+    expected = {**once, "table-continuous.html": found["table-continuous.html"]}
+    del expected["run.json"]
+    assert contents(alone.folder, but=["run.json"]) == expected
     assert run(tmp_path, "table-results").computed == 0
 
 
@@ -197,6 +203,48 @@ def test_a_list_of_runs_that_is_none_is_told_before_any_work(content, once, tmp_
     assert (tmp_path / "crime" / "run.json").read_text() == content
 
 
+def test_a_run_that_was_interrupted_is_noted(once, tmp_path, quick, monkeypatch):
+    append, left = Journal.append, [13]
+
+    def interrupt(self, record):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        append(self, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "append", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path)
+    folder = tmp_path / "crime"
+    assert set(contents(folder)) == {*ALWAYS, "binary.jsonl", "continuous.jsonl"}
+    assert run(tmp_path).computed == 4  # the seventh of one study only
+    assert [one["outer_folds"] for one in json.loads((folder / "run.json").read_bytes())] == [7, 4]
+    assert (folder / "continuous.jsonl").read_bytes() == once["continuous.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("Unable to allocate"), RuntimeError("CUDA out of memory. Tried")]
+)
+def test_too_little_memory_is_told(error, tmp_path, monkeypatch):
+    def fail(*args):
+        raise error
+
+    monkeypatch.setattr(protocol, "_run_stretch", fail)
+    with pytest.raises(ExperimentError, match=rf"CPU has too little memory: {error}.* more memory"):
+        run(tmp_path)
+
+
+def test_other_errors_come_through(tmp_path, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(protocol, "_run_stretch", fail)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(tmp_path)
+    assert not (tmp_path / "crime" / "run.json").exists()
+
+
 # -- what is refused before any work --------------------------------------------------------------
 
 
@@ -235,8 +283,11 @@ def test_a_target_writes_its_own_files_and_no_others(target, once, tmp_path, idl
     found = run(tmp_path, target)
     files = contents(found.folder)
     assert set(files) == files_of(target)
-    for name in files_of(target) - {"index.html"}:
-        assert files[name] == once[name]
+    page = Page(files.pop(page_of(target)))
+    assert page.ids == [target] * (target in TABLES)
+    assert len(page.links) == (target == FIGURE)
+    for name, content in files.items():
+        assert content == once[name]
     assert [sheet.name for sheet in found.sheets] == [target] * (target in TABLES)
 
 

@@ -74,10 +74,14 @@ class JudgedRows:
 
 
 def mean_gap(sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Array:
-    """Give the mean |difference of cell means| over populated pairs, (..., K, Q) → (...)."""
+    """Give the mean |difference of cell means| over populated pairs, (..., K, Q) → (...).
+
+    NaN where there is no pair.
+    """
     means = sums / np.maximum(counts, 1)
     p, q = np.triu_indices(sums.shape[-1], k=1)
     populated = (counts[..., p] > 0) & (counts[..., q] > 0)
     gaps = np.abs(means[..., p] - means[..., q]) * populated
-    found: Array = gaps.sum(axis=(-1, -2)) / populated.sum(axis=(-1, -2))
+    n_pairs = populated.sum(axis=(-1, -2))
+    found: Array = np.where(n_pairs > 0, gaps.sum(axis=(-1, -2)), np.nan) / np.maximum(n_pairs, 1)
     return found

@@ -176,7 +176,14 @@ class _View:
 
 
 def _mean_over_inner(figures: Array, n_outer: int) -> Array:
-    """Average over the inner folds of each outer one, (a, folds, v) → (a, n_outer, v)."""
-    n_alphas, _, n_variants = figures.shape
-    found: Array = figures.reshape(n_alphas, n_outer, -1, n_variants).mean(axis=2)
-    return np.asarray(found)
+    """Average over the inner folds of each outer one, (a, folds, v) → (a, n_outer, v).
+
+    A fold where nobody can be compared has no DGF, whatever the setting, and is left out.
+    """
+    n_alphas, n_folds, n_variants = figures.shape
+    known = np.asarray(~np.isnan(figures).all(axis=(0, 2)))
+    shape = (n_outer, n_folds // n_outer)
+    counted = np.where(known[:, None], figures, 0.0).reshape(n_alphas, *shape, n_variants)
+    n_known = known.reshape(shape).sum(axis=1)[:, None]
+    found: Array = np.where(n_known > 0, counted.sum(axis=2), np.nan) / np.maximum(n_known, 1)
+    return found

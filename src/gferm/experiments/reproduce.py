@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -113,7 +114,7 @@ def reproduce(
         claim_folder(folder, settings_of(problem))
         journals, runs = open_journals(folder, _studies(target)), _read_runs(folder / RUNS)
         done = {study: len(journal.records) for study, journal in journals.items()}
-        started = perf_counter()
+        started, failed = perf_counter(), True
         try:
             run_protocol(
                 problem,
@@ -123,6 +124,7 @@ def reproduce(
                 jobs=jobs,
                 show_progress=show_progress,
             )
+            failed = False
         except (MemoryError, RuntimeError) as error:
             raise _out_of_memory(error, where) from error
         finally:  # what was interrupted took its time as well
@@ -130,7 +132,8 @@ def reproduce(
             computed = max(len(journals[study].records) - n for study, n in done.items())
             if computed:
                 runs.append(_describe_run(where, computed, seconds))
-                write_whole(folder / RUNS, json.dumps(runs, indent=2) + "\n")
+                with suppress(ExperimentError) if failed else nullcontext():  # the first tells more
+                    write_whole(folder / RUNS, json.dumps(runs, indent=2) + "\n")
         sheets = _write(target, problem, journals, folder)
     return Reproduction(folder, sheets, computed, seconds)
 
