@@ -58,6 +58,7 @@ results: $(VENV)/.demo   ## the paper's tables on both data sets, and the consis
 	$(BIN)/python -m gferm reproduce all --data crime --device $(DEVICE) --out results
 	$(BIN)/python -m gferm reproduce all --data pupils --device $(DEVICE) --out results
 	$(BIN)/python -m gferm reproduce consistency --out results
+	xz --keep --force -9e results/*/*.jsonl  # what is committed
 
 lint: $(VENV)/.lint   ## ruff and mypy --strict
 	$(BIN)/ruff check .

@@ -200,7 +200,7 @@ def run_consistency(
 def _panels(result: Consistency) -> list[Panel]:
     """A row for each study: risk, then unfairness."""
     labels = {
-        "excess": "|excess risk over the fair optimum|",
+        "excess": "|risk − that of the fair optimum|",
         "unfairness": "unfairness (mean |gap|)",
     }
     return [
@@ -231,16 +231,6 @@ a gap of f*, in place of the theorem's ε̂.
 Of the logarithm of the median size, ± standard error. The theorem's rate is −0.5.
 
 {slopes}
-## What it shows
-
-- With ε̂ ∝ 1/√n, as in the theorem, risk and unfairness come to those of f* at the theorem's rate
-  (somewhat slower at small n, where ε̂ hardly binds); the plain model stays unfair.
-- The excess risk has either sign, since a little unfairness buys risk. That trade is of order
-  1/√n; what is left without it falls like 1/n, as is usual for a square loss.
-- ε̂ = 0 does as well for two groups. For five it is fair, but its risk stays above that of f*: it
-  makes the weights orthogonal to four differences of group means, three of which are noise alone,
-  and so gives up three of the {n_features} directions of Z at every n.
-
 The dashed line of the picture is the rate 1/√n through the first point of the model with
 ε̂ ∝ 1/√n, not the theorem's bound, which needs bounded features.
 """
@@ -269,7 +259,7 @@ def _page(result: Consistency, repeats: int) -> str:
             for study, model in product(STUDIES, MODELS)
         ],
     )
-    return PAGE.format(repeats=repeats, tables=tables, slopes=slopes, **PROBLEM)
+    return PAGE.format(repeats=repeats, tables=tables, slopes=slopes)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:

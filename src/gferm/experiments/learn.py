@@ -25,7 +25,7 @@ from gferm.threads import for_each
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
+class Judged:
     """One kernel and one variant: an entry, or a row, for every alpha.
 
     Attributes
@@ -51,13 +51,13 @@ class Learned:
 
     Attributes
     ----------
-    figures : dict of Figures
+    figures : dict of Judged
         By variant.
     problems : dict of Reduced
         By study: what decides about the outer models in the usual cells, for every alpha.
     """
 
-    figures: dict[Variant, Figures]
+    figures: dict[Variant, Judged]
     problems: dict[str, Reduced]
 
 
@@ -149,7 +149,7 @@ class Learner:
             one.figures.update(
                 (
                     variant,
-                    Figures(
+                    Judged(
                         error[:, o, j],
                         dgf[:, o, j],
                         predictions[:, o, j, there],

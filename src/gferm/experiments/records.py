@@ -17,7 +17,7 @@ from gferm.arrays import Array
 from gferm.cells import Cells
 from gferm.experiments.folds import OuterFold
 from gferm.experiments.judging import mean_gap
-from gferm.experiments.learn import Figures, Learned
+from gferm.experiments.learn import Judged, Learned
 from gferm.experiments.paper import (
     COMPARED,
     LAMBDAS,
@@ -108,7 +108,7 @@ class FoldRecords:
             "frontier": frontiers,
         }
 
-    def _choose(self, method: Method) -> tuple[int, int, Figures]:
+    def _choose(self, method: Method) -> tuple[int, int, Judged]:
         """Give kernel and alpha as the inner folds speak for them, and the kernel's figures."""
         numbers, variant = self.families[self.work.family(method)], Variant.of(method)
         found = [self.learned[number].figures[variant] for number in numbers]
@@ -120,7 +120,7 @@ class FoldRecords:
         place, alpha = divmod(rule(results), len(LAMBDAS))
         return numbers[place], alpha, found[place]
 
-    def _model(self, method: Method, kernel: int, alpha: int, figures: Figures) -> dict[str, Any]:
+    def _model(self, method: Method, kernel: int, alpha: int, figures: Judged) -> dict[str, Any]:
         own, f = self.test[method.study, method.n_bins], figures.predictions[alpha]
         hits = own.hits(f)
         rng = np.random.default_rng(self.fold.inner_seed)  # one for all: differences are theirs
@@ -144,7 +144,7 @@ class FoldRecords:
             model["dgf_usual"] = _dgfs(usual.hits(f), usual.counts)
         return model
 
-    def _delta(self, method: Method, alpha: int, figures: Figures) -> dict[str, float]:
+    def _delta(self, method: Method, alpha: int, figures: Judged) -> dict[str, float]:
         """Give Δ̂ = |ΔP̂| − |ΔL̂|, L the mean of f − y: of test and of training rows."""
         key, f = (method.study, method.n_bins), figures.predictions[alpha]
         test, train = self.test[key], self.train[key]

@@ -96,7 +96,24 @@ class CellContrasts:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """G and c₀ of a stack of training parts, and what ν does to the predictions of their rows."""
+    """G and c₀ of training parts, and what ν does to the predictions of their rows.
+
+    Attributes
+    ----------
+    device : Device
+    gram : array of shape (n_alphas, n_parts, m, m)
+        G.
+    start : array of shape (n_alphas, n_parts, m)
+        c₀.
+    silent : array of shape (n_parts, m, m)
+        Ones on the diagonal for the contrasts that a part does not have.
+    n_pairs : array of shape (n_parts,)
+        Unordered pairs that are compared.
+    plain : array of shape (n_alphas, n_parts, n_rows)
+        ŷ.
+    effects : array of shape (n_alphas, n_parts, n_rows, m)
+        V̂ D.
+    """
 
     device: Device
     gram: Any
