@@ -3,7 +3,11 @@
 import numpy as np
 
 from gferm.bins import Bins
+from gferm.experiments.claim_tables import build_claims, build_verdicts
+from gferm.experiments.claims import check_claims
 from gferm.experiments.paper import LABEL_BINS, SHARES, methods_of
+from gferm.experiments.summary import summarize
+from gferm.experiments.tables import build_tables
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 
 N_ROWS, N_FOLDS = 405, 10  # so folds differ in size
@@ -112,3 +116,16 @@ def make_records(study="binary", n_repeats=2, data="crime", methods=None):
                 }
             )
     return records
+
+
+def make_sheets():
+    """Build every table, whole and of a run that has just begun, with and without the paper."""
+    built = []
+    for study in ("binary", "continuous"):
+        records = make_records(study, n_repeats=1)
+        others = [{**record, "data": "pupils"} for record in records]
+        for some in (records, records[:1], others):
+            summary, findings = summarize(some), check_claims(some)
+            built += [*build_tables(summary), build_claims(findings, summary)]
+            built += [build_verdicts(findings, summary), build_claims([], summary)]
+    return built

@@ -1,42 +1,22 @@
-"""Four forms of a table show what is in a cell, and nothing in a cell is read as markup."""
+"""Three forms of a table show what is in a cell, and nothing in a cell is read as markup."""
 
 import re
 from html.parser import HTMLParser
-from io import StringIO
 
 import pytest
-from rich.console import Console
 
-from gferm.experiments.claim_tables import build_claims, build_verdicts
-from gferm.experiments.claims import check_claims
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
 from gferm.experiments.page import to_html
-from gferm.experiments.render import to_latex, to_markdown, to_terminal
-from gferm.experiments.summary import Spread, summarize
-from gferm.experiments.tables import build_tables
-from tests.experiments.synthetic import make_records
+from gferm.experiments.render import to_latex, to_markdown
+from gferm.experiments.summary import Spread
+from tests.experiments.synthetic import make_sheets
 
 NASTY = "[0] a|b & <script>alert('_x_')</script> 100% $5 #1 {y} ~ ^ \\cmd *bold* [l](u) `c`"
 
 
 @pytest.fixture(scope="module")
 def sheets():
-    """Build every table, whole and of a run that has just begun, with and without the paper."""
-    built = []
-    for study in ("binary", "continuous"):
-        records = make_records(study, n_repeats=1)
-        others = [{**record, "data": "pupils"} for record in records]
-        for some in (records, records[:1], others):
-            summary, findings = summarize(some), check_claims(some)
-            built += [*build_tables(summary), build_claims(findings, summary)]
-            built += [build_verdicts(findings, summary), build_claims([], summary)]
-    return built
-
-
-def print_sheet(sheet, width):
-    console = Console(width=width, file=StringIO())
-    console.print(to_terminal(sheet, width=width))
-    return console.file.getvalue()
+    return make_sheets()
 
 
 class Reader(HTMLParser):
@@ -61,48 +41,6 @@ class Reader(HTMLParser):
 
     def handle_endtag(self, tag):
         self.inside = False
-
-
-def test_the_terminal_holds_every_cell_at_110_columns(sheets):
-    for sheet in sheets:
-        text = print_sheet(sheet, 110)
-        lines = text.splitlines()
-        assert max(map(len, lines)) <= 110 + text.count("\u0302")
-        assert all(name in text for name, _ in sheet.groups)
-        for section in sheet.sections:
-            assert section.title in text
-            for row in section.rows:
-                expected = re.sub(r"\s+", " ", " ".join(row)).strip()
-                assert any(re.sub(r"\s+", " ", line).strip() == expected for line in lines)
-
-
-def test_a_narrow_terminal_leaves_out_columns_and_names_them(sheets):
-    tables = [sheet for sheet in sheets if sheet.name.startswith("table-")]
-    for sheet in tables:
-        text = print_sheet(sheet, 80)
-        kept = [not column.optional for column in sheet.columns]
-        needed = all(kept)
-        for section in sheet.sections:
-            for row in section.rows:
-                whole, short = (
-                    re.sub(r"\s+", " ", " ".join(cells)).strip()
-                    for cells in (row, [cell for cell, keep in zip(row, kept, strict=True) if keep])
-                )
-                lines = [re.sub(r"\s+", " ", line).strip() for line in text.splitlines()]
-                assert needed or whole in lines or "wider terminal" in text
-                first, last = short.split()[0], short.split()[-1]
-                assert any(line.startswith(first) and line.endswith(last) for line in lines)
-    results = next(sheet for sheet in tables if sheet.name == "table-results")
-    text = re.sub(r"\s+", " ", print_sheet(results, 80))
-    assert "besides: DGF, populated pairs; pooled, DGF; pooled, chance." in text
-    assert "wider terminal" not in print_sheet(results, 120)
-
-
-def test_the_terminal_can_do_without_notes(sheets):
-    console = Console(width=100, file=StringIO())
-    console.print(to_terminal(sheets[0], notes=False))
-    assert "pooled:" not in console.file.getvalue()
-    assert "pooled:" in print_sheet(sheets[0], 200)
 
 
 def test_markdown_rows_have_equal_column_counts(sheets):
@@ -160,7 +98,6 @@ def test_nothing_in_a_cell_is_read_as_markup():
     assert re.search(r"(?<!\\)[%#_]", latex.replace(r"\hline", "")) is None
     assert r"\textbackslash{}cmd" in latex
     assert not re.search(r"\\\\\s*[\[*]", latex)  # an option of the line break
-    assert "[red]2[/red]" in print_sheet(sheet, 400)
 
 
 def test_rows_of_another_length_are_refused():

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from gferm.cli.sheets import to_terminal
 from gferm.cli.terminal import INTERRUPTED, console, errors, one_line_errors
 from gferm.exceptions import ExperimentError
 from gferm.experiments.consistency import run_consistency
 from gferm.experiments.paper import REPEATS
 from gferm.experiments.problems import PROBLEMS
-from gferm.experiments.render import to_terminal
 from gferm.experiments.reproduce import ALL, TARGETS, check_known, page_name
 from gferm.experiments.reproduce import reproduce as run
 

@@ -16,12 +16,13 @@ MISSING = "–"
 class Column:
     """The name of a column, under that of the group it belongs to ("" for none).
 
-    An ``optional`` one is left out where there is too little room.
+    Where there is too little room, those with the largest ``optional`` are left out first; never
+    those with 0.
     """
 
     group: str
     name: str
-    optional: bool = False
+    optional: int = 0
 
 
 @dataclass(frozen=True)

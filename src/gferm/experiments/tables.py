@@ -138,11 +138,11 @@ def _blocks(table: Table, compare: bool) -> list[_Block]:
     return [
         _compared(ERROR, 0, lambda found: found.error, compare, deviations),
         _compared(DGF, 1, lambda found: found.dgf[COMPARED], compare, deviations),
-        _ours(DGF, "by chance", lambda found: _mean(found.chance)),
-        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER]), optional=True),
+        _ours(DGF, "by chance", lambda found: _mean(found.chance), optional=1),
+        _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER]), optional=4),
         *([usual] if table.target == "table-bins" else []),
-        _pooled("DGF", lambda pooled: _mean(pooled.dgf[COMPARED])),
-        _pooled("chance", lambda pooled: number(pooled.chance, DIGITS[DGF])),
+        _pooled("DGF", lambda pooled: _mean(pooled.dgf[COMPARED]), optional=2),
+        _pooled("chance", lambda pooled: number(pooled.chance, DIGITS[DGF]), optional=3),
         _pooled("p", lambda pooled: number(pooled.p, 3)),
     ]
 
@@ -190,7 +190,7 @@ def _compared(
 
 
 def _ours(
-    group: str, name: str, show: Callable[[MethodSummary], str], *, optional: bool = False
+    group: str, name: str, show: Callable[[MethodSummary], str], *, optional: int = 0
 ) -> _Block:
     return _Block(
         (Column(group, name, optional),),
@@ -198,12 +198,12 @@ def _ours(
     )
 
 
-def _pooled(name: str, show: Callable[[Pooled], str]) -> _Block:
+def _pooled(name: str, show: Callable[[Pooled], str], *, optional: int = 0) -> _Block:
     return _ours(
         "pooled",
         name,
         lambda found: show(found.pooled) if found.pooled else MISSING,
-        optional=name != "p",
+        optional=optional,
     )
 
 
@@ -222,8 +222,8 @@ def _notes(table: Table, summary: Summary) -> Iterator[str]:
     in_sd = ", in the paper's standard deviations" * _has_deviations(table)
     yield PAPER.format(in_sd=in_sd) if summary.data == PAPERS_DATA else STAND_IN
     yield (
-        f"Ours: mean±standard deviation over {summary.n_folds} outer folds; {summary.n_repeats} "
-        "repeats of the cross-validation are whole."
+        f"Ours: mean±standard deviation over {summary.n_folds} outer folds; whole repeats of the "
+        f"cross-validation: {summary.n_repeats}."
     )
     if table.target == "table-delta":
         yield DELTA

@@ -24,7 +24,7 @@ from gferm.experiments.reproduce import TARGETS
 from tests.experiments.shrunk import shrink
 
 command = import_module("gferm.cli.reproduce")  # of that name the package has a function
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DRIVER = """
 import os, signal, sys
 import pytest

@@ -1,0 +1,126 @@
+"""A Sheet for the terminal: columns that fit, and the names of those that do not.
+
+────── error ──────      groups, over their columns
+paper  ours    diff      names, broken into lines
+───────────────────
+...                      rows; long names of rows are broken, numbers never
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from gferm.experiments.layout import Sheet
+
+NARROWEST = 4  # the name of a column is not broken into shorter lines than this …
+SHORTEST = 16  # … and that of a row not into shorter ones than this
+
+
+def to_terminal(sheet: Sheet, *, width: int | None = None) -> Group:
+    """Give what a rich console prints.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    width : int, default=None
+        Room for a line; optional columns that do not fit are named below instead.
+    """
+    if width is not None:
+        sheet = _narrowed(sheet, width)
+    frame = _Frame.of(sheet, width)
+    groups = [
+        # an accent takes no room of its own
+        f" {name} ".center(span + len(name) - cell_len(name), "─") if name and n > 1 else name
+        for (name, n), span in zip(sheet.groups, frame.spans, strict=True)
+    ]
+    parts: list[Any] = [Text(sheet.title, style="bold"), _grid([groups], frame.spans, "bold")]
+    parts += [_grid(frame.names, frame.widths, "bold"), Text("─" * frame.total)]
+    for i, section in enumerate(sheet.sections):
+        if i:
+            parts.append(Text(""))
+        if section.title:
+            parts.append(Text(section.title, style="italic"))
+        parts.append(_grid(section.rows, frame.widths))
+    return Group(*parts, Text(""), *(Text(note, style="dim") for note in sheet.notes), Text(""))
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where everything goes.
+
+    Attributes
+    ----------
+    names : list of tuples of str
+        The lines of the columns' names.
+    widths, spans : list of int
+        Of the columns, and of their groups.
+    """
+
+    names: list[tuple[str, ...]]
+    widths: list[int]
+    spans: list[int]
+
+    @classmethod
+    def of(cls, sheet: Sheet, room: int | None = None) -> _Frame:
+        """Make columns as wide as what is in them; names of rows give way where room is scarce."""
+        heads, widths = [], []
+        for j, column in enumerate(sheet.columns):
+            below = [cell_len(row[j]) for section in sheet.sections for row in section.rows]
+            heads.append(wrap(column.name, max([NARROWEST, *below]), break_long_words=False))
+            widths.append(max([*below, *map(cell_len, heads[-1])], default=0))
+        depth = max(map(len, heads))
+        names = list(zip(*([""] * (depth - len(head)) + head for head in heads), strict=True))
+        stop = 0
+        for name, n in sheet.groups:  # the last column of a group makes room for its name
+            start, stop = stop, stop + n
+            name_width = cell_len(name) + (4 if n > 1 else 0)
+            widths[stop - 1] += max(name_width - _span(widths[start:stop]), 0)
+        if room is not None:
+            widths[0] = max(widths[0] - max(_span(widths) - room, 0), min(widths[0], SHORTEST))
+        spans, stop = [], 0
+        for _, n in sheet.groups:
+            start, stop = stop, stop + n
+            spans.append(_span(widths[start:stop]))
+        return cls(names, widths, spans)
+
+    @property
+    def total(self) -> int:
+        return _span(self.widths)
+
+
+def _span(widths: Sequence[int]) -> int:
+    """Give the width of neighbouring columns, with a space between them."""
+    return sum(widths) + len(widths) - 1
+
+
+def _narrowed(sheet: Sheet, width: int) -> Sheet:
+    """Leave out optional columns until a line fits, and say which."""
+    kept = sheet
+    while _Frame.of(kept, width).total > width:
+        place = max(range(len(kept.columns)), key=lambda j: kept.columns[j].optional)
+        if not kept.columns[place].optional:
+            break
+        kept = kept.without(place)
+    left_out = [f"{c.group}, {c.name}" for c in sheet.columns if c not in kept.columns]
+    if not left_out:
+        return sheet
+    hint = f"In the files, and in a wider terminal, besides: {'; '.join(left_out)}."
+    return replace(kept, notes=(*sheet.notes, hint))
+
+
+def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int], style: str = "") -> Table:
+    """Give rows in columns of fixed widths; rich has no cell that spans columns."""
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False, style=style)
+    for j, width in enumerate(widths):
+        table.add_column(justify="right" if j else "left", width=width, no_wrap=j > 0)
+    for row in rows:
+        table.add_row(*(Text(cell, style=style) for cell in row))
+    return table
