@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from gferm.experiments import figures
@@ -70,7 +71,7 @@ def test_groups_have_names(records, drawn):
     assert names == [["<b>", "$x_"], ["1", "2"]]
 
 
-def test_lines_are_means_and_bands_errors_of_the_change(records, drawn):
+def test_lines_are_means_and_bars_errors_of_the_change(records, drawn):
     assert draw_frontier(records).startswith(b"\x89PNG")
     lines = {
         f"{ax.get_title()}, {x.get_label()}": (ax, x) for ax in drawn[0].axes for x in ax.lines
@@ -91,15 +92,23 @@ def test_lines_are_means_and_bands_errors_of_the_change(records, drawn):
         np.testing.assert_array_equal(plain.get_facecolor(), [[1, 1, 1, 1]])
         np.testing.assert_array_equal(fair.get_facecolor(), fair.get_edgecolor())
     name, (ax, _) = next(iter(lines.items()))
-    band = ax.collections[0]
+    bar = ax.collections[0]
     values = np.array([record["frontier"][name]["dgf"] for record in records])
     share = np.mean([record["n_test"] / record["n_train"] for record in records])
     width = corrected_error(values[:, -1] - values[:, 0], share)
     assert width > 0
     end = values[:, -1].mean()
-    edges = band.get_paths()[0].vertices[:, 0]
-    assert np.isclose(edges, end + width).any()
-    assert np.isclose(edges, end - width).any()
+    (segment,) = bar.get_segments()
+    np.testing.assert_allclose(segment[:, 0], [end - width, end + width])
+
+
+def test_titles_lie_within_the_picture(records, drawn):
+    draw_frontier(records)
+    draw_frontier(make_records("continuous", n_repeats=1))
+    for figure in drawn:
+        box = figure._suptitle.get_window_extent(FigureCanvasAgg(figure).get_renderer())
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.x1
 
 
 def test_folds_without_a_dgf_and_single_folds_can_be_drawn(records, drawn):

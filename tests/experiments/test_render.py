@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
-from gferm.experiments.page import to_html
+from gferm.experiments.page import picture_part, table_part, to_html
 from gferm.experiments.render import to_latex, to_markdown
 from gferm.experiments.summary import Spread
 from tests.experiments.synthetic import make_sheets
@@ -65,7 +65,8 @@ def test_latex_rows_have_equal_column_counts_and_no_other_alphabet(sheets):
 
 
 def test_html_tables_read_back(sheets):
-    page = to_html(sheets, title="Tables", pictures={"A picture": b"\x89PNG"})
+    parts = [*map(table_part, sheets), picture_part("p", "A picture", b"\x89PNG")]
+    page = to_html(parts, title="Tables")
     reader = Reader(page)
     expected = [row for sheet in sheets for section in sheet.sections for row in section.rows]
     found = [tuple(row) for row in reader.rows]
@@ -84,7 +85,8 @@ def test_nothing_in_a_cell_is_read_as_markup():
         (Section(NASTY, ((NASTY, "1", "[red]2[/red]"),)),),
         (NASTY,),
     )
-    page = to_html([sheet], title=NASTY, pictures={NASTY + '" onload="x': b""})
+    parts = [table_part(sheet), picture_part(NASTY, NASTY + '" onload="x', b"")]
+    page = to_html(parts, title=NASTY)
     reader = Reader(page)
     assert "script" not in reader.tags
     assert (NASTY, "1", "[red]2[/red]") in [tuple(row) for row in reader.rows]

@@ -11,6 +11,7 @@ from gferm.experiments.paper import TABLES, methods_of
 from gferm.experiments.summary import COMPARED, Spread, summarize
 from gferm.experiments.tables import (
     AVERAGE_NAMES,
+    FAR,
     INCLUDED,
     OTHER,
     STAND_IN,
@@ -69,9 +70,22 @@ def test_ours_the_papers_and_the_difference(target, diff, group, sheets, summary
         assert shown[0] == f"{paper.mean:.{digits - 1}f}{std}"
         assert shown[1] == f"{ours.mean:.{digits}f}±{ours.std:.{digits}f}"
         expected, last = (gap / paper.std, 1) if paper.std else (gap, digits)
-        assert float(shown[2].replace("−", "-")) == round(expected, last)
-        assert shown[2][0] in "+−" or float(shown[2]) == 0
+        difference = shown[2].removesuffix(FAR)
+        assert float(difference.replace("−", "-")) == round(expected, last)
+        assert difference[0] in "+−" or float(difference) == 0
+        assert shown[2].endswith(FAR) == (paper.std is not None and abs(gap) > paper.std)
         assert together == f"{found.pooled.dgf[COMPARED].mean:.3f}"
+
+
+def test_values_far_from_the_papers_are_marked_and_counted(sheets):
+    for sheet in sheets:
+        marked = [c for s in sheet.sections for row in s.rows for c in row if c.endswith(FAR)]
+        counted = [note for note in sheet.notes if f"{FAR}: more than one of them" in note]
+        assert bool(counted) == (sheet.name in ("table-results", "table-continuous"))
+        for note in counted:
+            compared = 2 * len(TABLES[sheet.name].rows)
+            assert f"({len(marked)} of {compared} values)" in note
+    assert any(cell.endswith(FAR) for cell in cells(sheets[0], "error", "diff in sd"))
 
 
 @pytest.mark.parametrize("target", ["table-results", "table-bins"])
@@ -156,7 +170,9 @@ def test_a_run_that_was_stopped_has_dashes(records):
     assert ours[0] != MISSING
     assert set(ours[1:]) == {MISSING}
     assert set(cells(sheet, "pooled", "p")) == {MISSING}
-    assert any("3 outer folds; 0 repeats" in note for note in sheet.notes)
+    assert any(
+        "3 outer folds; whole repeats of the cross-validation: 0" in note for note in sheet.notes
+    )
 
 
 def test_folds_without_a_dgf_are_mentioned(summary):

@@ -2,9 +2,10 @@
 
 figure-histogram   P̂^{k,q} = Σ hits / Σ counts over all folds of all whole repeats
 figure-frontier    a point is a share of the plain model's gap; its error and its DGF are means over
-                   the outer folds. The band is one standard error of the mean change in DGF from
-                   the plain model, folds paired and corrected as in claims.py. The error has none:
-                   beside the noise of the DGF its own would not be seen.
+                   the outer folds. The bar at the fair end is one standard error of the mean
+                   change in DGF from the plain model, to either side, folds paired and corrected
+                   as in claims.py. The error has none: beside the noise of the DGF its own would
+                   not be seen.
 """
 
 from __future__ import annotations
@@ -107,11 +108,10 @@ def draw_frontier(records: Sequence[Record]) -> bytes:
         tidy(ax)
         ax.grid(axis="x", alpha=0.25)
     axes[0].set_ylabel("error on held-out rows, 100·MAE")
-    axes[0].legend(frameon=False)
+    axes[0].legend(frameon=False, loc="lower left")  # a frontier goes from the top left down
     figure.suptitle(
-        f"The exact frontier on held-out rows, mean of {len(records)} folds, "
-        "at the settings chosen for epsilon = 0\n"
-        "band: standard error of the change in DGF from the plain model",
+        f"The exact frontier on held-out rows, mean of {len(records)} folds,\n"
+        "at the settings chosen for epsilon = 0. Bars: standard error of the change in DGF",
         fontsize="medium",
     )
     return _png(figure)
@@ -128,9 +128,8 @@ def _draw_line(ax: Any, records: Sequence[Record], learner: str, features: str, 
     ax.plot(x, y, color=color, linestyle=dashes, marker="o", markersize=3, label=features, zorder=3)
     if known.sum() > 1:
         share = float(np.mean([record["n_test"] / record["n_train"] for record in records]))
-        changes = unfairness[known] - unfairness[known, :1]
-        band = np.array([corrected_error(change, share) for change in changes.T])
-        ax.fill_betweenx(y, x - band, x + band, color=color, alpha=0.13, linewidth=0)
+        error = corrected_error(unfairness[known, -1] - unfairness[known, 0], share)
+        ax.hlines(y[-1], x[-1] - error, x[-1] + error, color=color, alpha=0.5, linewidth=2.5)
     for point, facecolor in ((0, "white"), (-1, color)):
         ax.scatter(x[point], y[point], facecolor=facecolor, edgecolor=color, zorder=4, **END)
 

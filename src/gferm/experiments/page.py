@@ -3,75 +3,67 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from gferm.experiments.layout import Sheet
 
 STYLE = """\
-:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --rule: #bbb; --faint: #666;
-  --tint: #f3f5f8; }
+:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --rule: #bbb; --faint: #5c5c5c;
+  --tint: #f3f5f8; --link: #0a58a8; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e6e6; --paper: #16181c; --rule: #555; --faint: #a0a0a0; --tint: #20242b; } }
+  :root { --ink: #e6e6e6; --paper: #16181c; --rule: #555; --faint: #a8a8a8; --tint: #20242b;
+    --link: #8ab8ee; } }
 body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sans-serif;
-  max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-section { margin: 2.5rem 0; }
+  max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; }
+h2 { font-size: 1.2rem; }
+a { color: var(--link); }
+nav ul { columns: 22rem; padding-left: 1.2rem; }
+section { margin: 2.5rem 0; scroll-margin-top: 1rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .2rem .6rem; text-align: right; }
 th:first-child, td:first-child, th.section { text-align: left; }
+tbody td:first-child, thead th:first-child { position: sticky; left: 0; background: var(--paper); }
 thead th { font-weight: 600; }
 thead tr:first-child th { text-align: center; color: var(--faint); }
 thead tr:last-child th { border-bottom: 2px solid var(--rule); }
 tbody tr:first-child > * { border-top: 1px solid var(--rule); }
 tbody tr:hover td { background: var(--tint); }
 th.section { font-weight: 400; font-style: italic; color: var(--faint); }
-ul { color: var(--faint); font-size: .9em; padding-left: 1.2rem; max-width: 60rem; }
-img { max-width: 100%; background: #fff; }"""
+section ul { color: var(--faint); font-size: .9em; padding-left: 1.2rem; max-width: 60rem; }
+img { max-width: 100%; background: #fff; }
+@media print { nav { display: none; } section { break-inside: avoid; } }"""
 
 
-def to_html(
-    sheets: Sequence[Sheet], *, title: str, pictures: Mapping[str, bytes] | None = None
-) -> str:
-    """Write the page.
+@dataclass(frozen=True)
+class Part:
+    """A section of the page.
 
-    Parameters
+    Attributes
     ----------
-    sheets : sequence of Sheet
+    name : str
+        For links to it.
     title : str
-    pictures : dict of bytes, default=None
-        PNG files by their captions.
+    body : str
+        HTML.
     """
-    body = [f"<h1>{escape(title)}</h1>", *(_html_table(sheet) for sheet in sheets)]
-    body += [
-        f"<section>\n<h2>{escape(caption)}</h2>\n"
-        f'<img alt="{escape(caption)}" src="data:image/png;base64,{b64encode(png).decode()}">\n'
-        "</section>"
-        for caption, png in (pictures or {}).items()
-    ]
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-            f"<title>{escape(title)}</title>",
-            f"<style>\n{STYLE}\n</style></head>",
-            "<body>",
-            *body,
-            "</body>",
-            "</html>\n",
-        ]
-    )
+
+    name: str
+    title: str
+    body: str
 
 
-def _html_table(sheet: Sheet) -> str:
+def table_part(sheet: Sheet) -> Part:
+    """Make a section of a table and its notes."""
     groups = "".join(f'<th colspan="{n}">{escape(name)}</th>' for name, n in sheet.groups)
     names = "".join(f'<th scope="col">{escape(column.name)}</th>' for column in sheet.columns)
     lines = [
-        f'<section id="{escape(sheet.name)}">',
-        f"<h2>{escape(sheet.title)}</h2>",
-        '<div class="scroll"><table>',
-        f"<thead><tr>{groups}</tr><tr>{names}</tr></thead>",
+        # what scrolls sideways can be reached with the keyboard
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(sheet.title)}">',
+        f"<table>\n<thead><tr>{groups}</tr><tr>{names}</tr></thead>",
     ]
     for section in sheet.sections:
         lines.append("<tbody>")
@@ -81,5 +73,42 @@ def _html_table(sheet: Sheet) -> str:
         for row in section.rows:
             lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
         lines.append("</tbody>")
-    notes = "".join(f"<li>{escape(note)}</li>" for note in sheet.notes)
-    return "\n".join([*lines, "</table></div>", f"<ul>{notes}</ul>" if notes else "", "</section>"])
+    lines.append("</table></div>")
+    if sheet.notes:
+        lines.append(f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in sheet.notes)}</ul>")
+    return Part(sheet.name, sheet.title, "\n".join(lines))
+
+
+def picture_part(name: str, caption: str, png: bytes) -> Part:
+    """Make a section of a picture."""
+    source = f"data:image/png;base64,{b64encode(png).decode()}"
+    return Part(name, caption, f'<img alt="{escape(caption)}" src="{source}">')
+
+
+def to_html(parts: Sequence[Part], *, title: str) -> str:
+    """Write the page: a list of its parts, then the parts themselves."""
+    links = "".join(
+        f'<li><a href="#{escape(part.name)}">{escape(part.title)}</a></li>\n' for part in parts
+    )
+    sections = "\n".join(
+        f'<section id="{escape(part.name)}">\n<h2>{escape(part.title)}</h2>\n{part.body}\n'
+        "</section>"
+        for part in parts
+    )
+    return f"""\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{escape(title)}</title>
+<style>
+{STYLE}
+</style></head>
+<body>
+<main>
+<h1>{escape(title)}</h1>
+{f"<nav><ul>{links}</ul></nav>" if len(parts) > 1 else ""}
+{sections}
+</main>
+</body>
+</html>
+"""

@@ -34,7 +34,7 @@ from gferm.experiments.claims import check_claims
 from gferm.experiments.figures import draw_frontier, draw_histogram
 from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
 from gferm.experiments.layout import Sheet
-from gferm.experiments.page import to_html
+from gferm.experiments.page import picture_part, table_part, to_html
 from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, TABLES
 from gferm.experiments.problems import PROBLEMS, Problem
 from gferm.experiments.protocol import open_journals, run_protocol, settings_of
@@ -193,20 +193,23 @@ def _write(
     """Write every form of what was asked for, and give the sheets."""
     records = {study: journal.records for study, journal in journals.items()}
     summaries = {study: summarize(found) for study, found in records.items()}
-    tables = [t for t in TABLES if target in (t, ALL)]
-    sheets = [build_table(table, summaries[TABLES[table].study]) for table in tables]
-    if target == ALL:
-        sheets += _claims(summaries, records)
-    for sheet in sheets:
+    asked = [table for name, table in TABLES.items() if target in (name, ALL)]
+    tables = [build_table(table.target, summaries[table.study]) for table in asked]
+    claims = list(_claims(summaries, records)) if target == ALL else []
+    for sheet in [*tables, *claims]:
         write_whole(folder / f"{sheet.name}.md", to_markdown(sheet))
         write_whole(folder / f"{sheet.name}.tex", to_latex(sheet))
     pictures = _pictures(target, records)
-    for name, (_, picture) in pictures.items():
-        write_whole(folder / f"{name}.png", picture)
+    for name, (_, png) in pictures.items():
+        write_whole(folder / f"{name}.png", png)
+    parts = [
+        *map(table_part, tables),
+        *(picture_part(name, *picture) for name, picture in pictures.items()),
+        *map(table_part, claims),
+    ]
     title = f"General fair empirical risk minimization, reproduced: {problem.title}"
-    page = to_html(sheets, title=title, pictures=dict(pictures.values()))
-    write_whole(folder / page_name(target), page)
-    return sheets
+    write_whole(folder / page_name(target), to_html(parts, title=title))
+    return [*tables, *claims]
 
 
 def page_name(target: str) -> str:

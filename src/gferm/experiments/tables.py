@@ -32,8 +32,10 @@ STAND_IN = (
 )
 PAPER = (
     "paper: as published (its “MAPE” is read as 100·MAE, its DGF as an average). diff: ours less "
-    "the paper's{in_sd}."
+    "the paper's{more}."
 )
+IN_SD = ", in the paper's standard deviations; {far}: more than one of them ({n} of {of} values)"
+FAR = "*"
 POOLED = (
     "pooled: all rows of a repeat at once, each predicted by a model that did not see it; mean "
     "over repeats. chance: the mean DGF when groups are shuffled within label bins, of a test fold "
@@ -58,6 +60,12 @@ DELTA = (
 )
 
 Cells: TypeAlias = tuple[str, ...]
+Measure: TypeAlias = Callable[[MethodSummary], Spread]
+
+MEASURES: dict[str, Measure] = {  # what is compared with the paper, in the order of its columns
+    ERROR: lambda found: found.error,
+    DGF: lambda found: found.dgf[COMPARED],
+}
 
 
 @dataclass(frozen=True)
@@ -136,8 +144,10 @@ def _blocks(table: Table, compare: bool) -> list[_Block]:
     deviations = _has_deviations(table)
     usual = _ours(DGF, "at K = 10", lambda found: _mean(found.usual_dgf.get(COMPARED)))
     return [
-        _compared(ERROR, 0, lambda found: found.error, compare, deviations),
-        _compared(DGF, 1, lambda found: found.dgf[COMPARED], compare, deviations),
+        *(
+            _compared(name, place, measure, compare, deviations)
+            for place, (name, measure) in enumerate(MEASURES.items())
+        ),
         _ours(DGF, "by chance", lambda found: _mean(found.chance), optional=1),
         _ours(DGF, AVERAGE_NAMES[OTHER], lambda found: _mean(found.dgf[OTHER]), optional=4),
         *([usual] if table.target == "table-bins" else []),
@@ -163,7 +173,7 @@ def _delta_blocks(compare: bool) -> list[_Block]:
 def _compared(
     group: str,
     place: int,
-    measure: Callable[[MethodSummary], Spread],
+    measure: Measure,
     compare: bool,
     deviations: bool,
     name: str = "ours",
@@ -178,15 +188,24 @@ def _compared(
         ours = None if found is None else measure(found)
         paper = row.crime[place] if row.crime else None
         gap = None if ours is None or paper is None else ours.mean - paper.mean
-        if deviations and gap is not None and paper is not None:
-            gap = gap / paper.std if paper.std else None
-        return (
-            _published(paper, digits - 1),
-            spread(ours, digits),
-            signed(gap, 1 if deviations else digits),
-        )
+        shown = signed(gap, digits)
+        if deviations:
+            gap = _in_deviations(ours, paper)
+            shown = signed(gap, 1) + FAR * _is_far(gap)
+        return _published(paper, digits - 1), spread(ours, digits), shown
 
     return _Block(tuple(columns), cells)
+
+
+def _in_deviations(ours: Spread | None, paper: Value | None) -> float | None:
+    """Give ours less the paper's in the paper's standard deviations; None without one of them."""
+    if ours is None or paper is None or not paper.std:
+        return None
+    return (ours.mean - paper.mean) / paper.std
+
+
+def _is_far(deviations: float | None) -> bool:
+    return deviations is not None and abs(deviations) > 1.0
 
 
 def _ours(
@@ -219,8 +238,7 @@ def _published(value: Value | None, digits: int) -> str:
 
 
 def _notes(table: Table, summary: Summary) -> Iterator[str]:
-    in_sd = ", in the paper's standard deviations" * _has_deviations(table)
-    yield PAPER.format(in_sd=in_sd) if summary.data == PAPERS_DATA else STAND_IN
+    yield _beside_the_paper(table, summary) if summary.data == PAPERS_DATA else STAND_IN
     yield (
         f"Ours: mean±standard deviation over {summary.n_folds} outer folds; whole repeats of the "
         f"cross-validation: {summary.n_repeats}."
@@ -242,3 +260,18 @@ def _notes(table: Table, summary: Summary) -> Iterator[str]:
     missing = max((method.dgf[COMPARED].missing for method in found), default=0)
     if missing:
         yield f"Up to {missing} folds of a method have no DGF: no label bin holds two groups there."
+
+
+def _beside_the_paper(table: Table, summary: Summary) -> str:
+    """Say how to read the comparison, and how many values are far from the paper's."""
+    if not _has_deviations(table):
+        return PAPER.format(more="")
+    rows = [(row, summary.methods.get(row.method.key)) for row in table.rows]
+    gaps = [
+        _in_deviations(measure(found), paper)
+        for row, found in rows
+        if found is not None
+        for measure, paper in zip(MEASURES.values(), row.crime, strict=True)
+    ]
+    n = sum(map(_is_far, gaps))
+    return PAPER.format(more=IN_SD.format(far=FAR, n=n, of=len(gaps)))
