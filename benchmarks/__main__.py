@@ -14,6 +14,7 @@ NAMES = (
     "selection",
     "memory",
     "small_cells",
+    "reproduction",
 )
 
 

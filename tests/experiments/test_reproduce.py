@@ -284,7 +284,7 @@ def test_a_target_writes_its_own_files_and_no_others(target, once, tmp_path, idl
     files = contents(found.folder)
     assert set(files) == files_of(target)
     page = Page(files.pop(page_of(target)))
-    assert page.ids == [target] * (target in TABLES)
+    assert page.ids == [target]
     assert len(page.links) == (target == FIGURE)
     for name, content in files.items():
         assert content == once[name]
@@ -348,9 +348,13 @@ def test_the_page_is_whole_and_needs_nothing_else(finished, pupils):
         page = Page(files["index.html"])
         assert page.open == []
         assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
-        assert len(page.links) == len(PICTURES)
-        assert all(link.startswith("data:image/png;base64,") for link in page.links)
-        assert page.ids == list(SHEETS)
+        claims = [name for name in SHEETS if name not in TABLES]
+        assert page.ids == [*TABLES, *PICTURES, *claims]
+        within = [link for link in page.links if link.startswith("#")]
+        assert within == [f"#{name}" for name in page.ids]
+        elsewhere = [link for link in page.links if link not in within]
+        assert len(elsewhere) == len(PICTURES)
+        assert all(link.startswith("data:image/png;base64,") for link in elsewhere)
         for word in (b"http:", b"https:", b"url(", b"@import", b"file:"):
             assert word not in files["index.html"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import gferm.solver.every_epsilon as grid_file
@@ -105,6 +105,7 @@ def assert_optimal(nu, reduction, contrasts, epsilon):
     shares=st.lists(st.one_of(st.none(), st.floats(0, 1.5)), min_size=1, max_size=5),
     seed=st.integers(0, 1000),
 )
+@example(2, 1, 4, "linear", "prediction", "mean", [3.1e-210], 0)  # below rounding
 @settings(deadline=None, max_examples=60)
 def test_every_setting_is_its_own_projection(
     n_groups, y_bins, d, kernel, match, scale, shares, seed

@@ -58,6 +58,16 @@ def test_a_bound_that_is_met_needs_no_multiplier():
     assert not two_group_multipliers(CPU, grams, start, bounds)[:, 0].any()
 
 
+@pytest.mark.parametrize("tiny", [1e-18, 1e-210, 5e-324])
+@pytest.mark.parametrize("m", [1, 7])
+def test_a_bound_below_rounding_is_met_as_nearly_as_it_can_be(m, tiny):
+    grams, start, bounds = problems(6, m, 5)
+    found = two_group_multipliers(CPU, grams, start, np.hstack([bounds, 0 * bounds[:, :1] + tiny]))
+    exact = np.linalg.solve(grams, start[..., None])[..., 0]
+    np.testing.assert_allclose(found[:, -1], exact, atol=1e-10 * np.abs(exact).max())
+    np.testing.assert_array_equal(found[:, :-1], two_group_multipliers(CPU, grams, start, bounds))
+
+
 def test_a_contrast_that_is_not_there_has_no_multiplier_and_changes_nothing():
     grams, start, bounds = problems(6, 5, 1)
     found = two_group_multipliers(CPU, grams, start, bounds)

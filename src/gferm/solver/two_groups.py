@@ -79,10 +79,11 @@ class _Walk:
         next_price, event = self._next_event(nu, slope, c, fall)
         total, rate = xp.sum(self.sign * c, -1), xp.sum(self.sign * fall, -1)
         self._meet_bounds(nu, slope, total, rate, next_price)
-        end = total + next_price * rate
-        going = xp.isfinite(next_price) & (end > xp.amin(self.bounds[self.places], -1))
-        self._change_states(nu, slope, next_price, event)
-        self.price = next_price
+        more = xp.isfinite(next_price)
+        self.price = xp.where(more, next_price, 0.0)
+        end = total + self.price * rate
+        going = more & (end > xp.amin(self.bounds[self.places], -1))
+        self._change_states(nu, slope, event)
         for name in ("places", "gram", "start", "sign", "price"):
             setattr(self, name, getattr(self, name)[going])
         return True
@@ -125,21 +126,23 @@ class _Walk:
         return xp.amin(prices, -1), xp.argmin(prices, -1)
 
     def _meet_bounds(self, nu: Any, slope: Any, total: Any, rate: Any, next_price: Any) -> None:
-        """Keep ν where the total passes a bound on the way to the next price."""
-        xp = self.xp
-        bounds = self.bounds[self.places]
-        at_start, falling = total + self.price * rate, rate < 0
-        at_end = xp.where(xp.isfinite(next_price), total + next_price * rate, -np.inf)
-        price = (bounds - total[:, None]) / xp.where(falling, rate, -1.0)[:, None]
-        passed = (at_start[:, None] > bounds) & (bounds >= at_end[:, None]) & falling[:, None]
-        value = nu[:, None, :] + price[:, :, None] * slope[:, None, :]
-        self.found[self.places] = xp.where(passed[:, :, None], value, self.found[self.places])
+        """Keep ν where the total meets the bounds below it, or at the next price if that is first.
 
-    def _change_states(self, nu: Any, slope: Any, price: Any, event: Any) -> None:
+        A bound that is not met so far is met later, or is below rounding: either way ν is on the
+        path's way to it.
+        """
+        xp = self.xp
+        bounds, falling = self.bounds[self.places], (rate < 0)[:, None]
+        below = bounds < (total + self.price * rate)[:, None]
+        meet = (bounds - total[:, None]) / xp.where(falling, rate[:, None], -1.0)
+        price = xp.minimum(xp.where(falling, meet, self.price[:, None]), next_price[:, None])
+        value = nu[:, None, :] + price[:, :, None] * slope[:, None, :]
+        self.found[self.places] = xp.where(below[:, :, None], value, self.found[self.places])
+
+    def _change_states(self, nu: Any, slope: Any, event: Any) -> None:
         """An apart contrast becomes equal; an equal one comes apart, to the side of its ν."""
         xp = self.xp
-        finite = xp.where(xp.isfinite(price), price, 0.0)
-        side = xp.sign(nu + finite[:, None] * slope)
+        side = xp.sign(nu + self.price[:, None] * slope)
         place = event[:, None] == _positions(xp, self.sign)
         changed = xp.where(self.sign != 0, 0.0, side)
         self.sign = xp.where(place, changed, self.sign)
