@@ -7,7 +7,7 @@ import pytest
 
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
 from gferm.experiments.page import picture_part, table_part, to_html
-from gferm.experiments.render import to_latex, to_markdown
+from gferm.experiments.render import TALL, to_latex, to_markdown
 from gferm.experiments.summary import Spread
 from tests.experiments.synthetic import make_sheets
 
@@ -55,13 +55,32 @@ def test_latex_rows_have_equal_column_counts_and_no_other_alphabet(sheets):
     for sheet in sheets:
         text = to_latex(sheet)
         assert text.isascii()
-        body = text.split(r"\begin{tabular}")[1].split(r"\end{tabular}")[0]
-        for line in body.splitlines():
+        bodies = [part.split(r"\end{tabular}")[0] for part in text.split(r"\begin{tabular}")[1:]]
+        for line in (line for body in bodies for line in body.splitlines()):
             if line.endswith(r"\\"):
                 spanned = [int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line)]
                 assert line.count("&") + sum(spanned) == len(sheet.columns) - 1
         assert text.count("{") == text.count("}")
         assert text.count("$") % 2 == 0
+
+
+def test_a_table_longer_than_a_page_goes_on_on_the_next():
+    def sheet_of(*sizes):
+        sections = [Section(f"S{i}", (("row",),) * size) for i, size in enumerate(sizes)]
+        return to_latex(Sheet("x", "Long", (Column("", "a"),), tuple(sections), ("A note",)))
+
+    assert sheet_of(TALL - 1).count(r"\begin{table}") == 1
+    assert sheet_of(TALL).count(r"\begin{table}") == 1  # a section is never broken
+    long = sheet_of(20, 20, 20, 20, TALL, 3)
+    tables = long.split(r"\begin{table}")[1:]
+    assert [re.findall(r"\(\d of \d\)", table) for table in tables] == [
+        [f"({i} of 4)"] for i in range(1, 5)
+    ]
+    assert [re.findall(r"S\d", table) for table in tables] == [
+        ["S0", "S1"], ["S2", "S3"], ["S4"], ["S5"],
+    ]  # fmt: skip
+    assert long.count("row") == 4 * 20 + TALL + 3
+    assert long.count("A note") == tables[-1].count("A note") == 1
 
 
 def test_html_tables_read_back(sheets):

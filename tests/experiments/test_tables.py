@@ -54,13 +54,11 @@ def test_there_is_a_sheet_for_every_table(sheets):
 
 
 @pytest.mark.parametrize("group", ["error", "DGF"])
-@pytest.mark.parametrize(
-    ("target", "diff"), [("table-results", "diff in sd"), ("table-bins", "diff")]
-)
-def test_ours_the_papers_and_the_difference(target, diff, group, sheets, summary):
+@pytest.mark.parametrize("target", ["table-results", "table-bins"])
+def test_ours_the_papers_and_the_difference(target, group, sheets, summary):
     sheet = next(sheet for sheet in sheets if sheet.name == target)
     digits, place = {"error": (2, 0), "DGF": (3, 1)}[group]
-    columns = [cells(sheet, group, name) for name in ("paper", "ours", diff)]
+    columns = [cells(sheet, group, name) for name in ("paper", "ours", "diff")]
     pooled = cells(sheet, "pooled", "DGF")
     for row, *shown, together in zip(TABLES[target].rows, *columns, pooled, strict=True):
         found, paper = summary.methods[row.method.key], row.crime[place]
@@ -69,23 +67,32 @@ def test_ours_the_papers_and_the_difference(target, diff, group, sheets, summary
         std = f"±{paper.std:.{digits - 1}f}" if paper.std else ""
         assert shown[0] == f"{paper.mean:.{digits - 1}f}{std}"
         assert shown[1] == f"{ours.mean:.{digits}f}±{ours.std:.{digits}f}"
-        expected, last = (gap / paper.std, 1) if paper.std else (gap, digits)
-        difference = shown[2].removesuffix(FAR)
-        assert float(difference.replace("−", "-")) == round(expected, last)
-        assert difference[0] in "+−" or float(difference) == 0
-        assert shown[2].endswith(FAR) == (paper.std is not None and abs(gap) > paper.std)
+        assert float(shown[2].replace("−", "-")) == round(gap, digits)
+        assert shown[2][0] in "+−" or float(shown[2]) == 0
         assert together == f"{found.pooled.dgf[COMPARED].mean:.3f}"
+
+
+@pytest.mark.parametrize(("group", "place"), [("error", 0), ("DGF", 1)])
+def test_differences_in_the_papers_deviations_and_those_above_one(group, place, sheets, summary):
+    shown = cells(sheets[0], group, "in sd")
+    for row, cell in zip(TABLES["table-results"].rows, shown, strict=True):
+        found, paper = summary.methods[row.method.key], row.crime[place]
+        ours = found.error if group == "error" else found.dgf[COMPARED]
+        share = (ours.mean - paper.mean) / paper.std
+        assert float(cell.removesuffix(FAR).replace("−", "-")) == round(share, 1)
+        assert cell.endswith(FAR) == (abs(share) > 1)
+    assert ("error", "in sd") not in {(c.group, c.name) for c in sheets[2].columns}  # no ± there
 
 
 def test_values_far_from_the_papers_are_marked_and_counted(sheets):
     for sheet in sheets:
         marked = [c for s in sheet.sections for row in s.rows for c in row if c.endswith(FAR)]
-        counted = [note for note in sheet.notes if f"{FAR}: more than one of them" in note]
+        counted = [note for note in sheet.notes if f"{FAR} more than one of them" in note]
         assert bool(counted) == (sheet.name in ("table-results", "table-continuous"))
         for note in counted:
             compared = 2 * len(TABLES[sheet.name].rows)
             assert f"({len(marked)} of {compared} values)" in note
-    assert any(cell.endswith(FAR) for cell in cells(sheets[0], "error", "diff in sd"))
+    assert any(cell.endswith(FAR) for cell in cells(sheets[0], "error", "in sd"))
 
 
 @pytest.mark.parametrize("target", ["table-results", "table-bins"])
@@ -157,7 +164,7 @@ def test_nothing_is_compared_for_other_data(study, records):
     claims = [build_claims(findings, summary), build_verdicts(findings, summary)]
     for sheet in [*build_tables(summary), *claims]:
         names = {column.name for column in sheet.columns}
-        assert not names & {"paper", "diff", "diff in sd"}
+        assert not names & {"paper", "diff", "in sd"}
         assert STAND_IN in sheet.notes
         assert "School pupils" in sheet.title
 

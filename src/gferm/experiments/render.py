@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from gferm.experiments.layout import Sheet
+from gferm.experiments.layout import Section, Sheet
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -36,6 +37,7 @@ LATEX = {
     "”": "''",
     "\n": " ",
 }
+WIDE, TALL = 12, 50  # columns and rows that a page of A4 holds, at the usual size of tables
 LATEX_PATTERN = re.compile("|".join(map(re.escape, sorted(LATEX, key=len, reverse=True))))
 
 
@@ -57,15 +59,42 @@ def to_markdown(sheet: Sheet) -> str:
 
 
 def to_latex(sheet: Sheet) -> str:
-    """Write a table that needs no package."""
+    """Write a table that needs no package, or several where a page cannot hold it."""
+    return "\n".join(_latex_table(part) for part in _pages(sheet))
+
+
+def _pages(sheet: Sheet) -> list[Sheet]:
+    """Share the sections out among pages; the notes are on the last."""
+    pages: list[list[Section]] = [[]]
+    rows = 0
+    for section in sheet.sections:
+        rows += 1 + len(section.rows)
+        if pages[-1] and rows > TALL:
+            pages.append([])
+            rows = 1 + len(section.rows)
+        pages[-1].append(section)
+    n = len(pages)
+    return [
+        replace(
+            sheet,
+            title=f"{sheet.title} ({i} of {n})" if n > 1 else sheet.title,
+            sections=tuple(sections),
+            notes=sheet.notes if i == n else (),
+        )
+        for i, sections in enumerate(pages, start=1)
+    ]
+
+
+def _latex_table(sheet: Sheet) -> str:
     n = len(sheet.columns)
     groups = [
         _latex(name) if width == 1 else rf"\multicolumn{{{width}}}{{c}}{{{_latex(name)}}}"
         for name, width in sheet.groups
     ]
+    size = r"\footnotesize" if n <= WIDE else r"\scriptsize"
     lines = [
         r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{0.3em}",
+        rf"\centering{size}\setlength{{\tabcolsep}}{{0.3em}}",
         rf"\caption{{{_latex(sheet.title)}.}}",
         rf"\begin{{tabular}}{{l{'r' * (n - 1)}}}",
         r"\hline",

@@ -1,7 +1,7 @@
 """The tables of the paper, its numbers and ours side by side.
 
 Where the paper's data are public (CRIME) each measure has three columns: the paper's value, ours,
-and the difference, in the paper's standard deviations where it gives them. Beside the mean over
+and the difference, also in the paper's standard deviations where it gives them. Beside the mean over
 folds stands the DGF pooled over all rows, with what chance alone gives.
 """
 
@@ -34,7 +34,7 @@ PAPER = (
     "paper: as published (its “MAPE” is read as 100·MAE, its DGF as an average). diff: ours less "
     "the paper's{more}."
 )
-IN_SD = ", in the paper's standard deviations; {far}: more than one of them ({n} of {of} values)"
+IN_SD = "; in sd: in its standard deviations, {far} more than one of them ({n} of {of} values)"
 FAR = "*"
 POOLED = (
     "pooled: all rows of a repeat at once, each predicted by a model that did not see it; mean "
@@ -182,17 +182,19 @@ def _compared(
     digits = DIGITS.get(group, 3)
     if not compare:
         return _ours(group, name, lambda found: spread(measure(found), digits))
-    columns = [Column(group, each) for each in ("paper", name, "diff in sd" * deviations or "diff")]
+    columns = [Column(group, "paper"), Column(group, name), Column(group, "diff", 5 * deviations)]
+    if deviations:
+        columns.append(Column(group, "in sd"))
 
     def cells(row: Row, found: MethodSummary | None) -> Cells:
         ours = None if found is None else measure(found)
         paper = row.crime[place] if row.crime else None
         gap = None if ours is None or paper is None else ours.mean - paper.mean
-        shown = signed(gap, digits)
-        if deviations:
-            gap = _in_deviations(ours, paper)
-            shown = signed(gap, 1) + FAR * _is_far(gap)
-        return _published(paper, digits - 1), spread(ours, digits), shown
+        shown = (_published(paper, digits - 1), spread(ours, digits), signed(gap, digits))
+        if not deviations:
+            return shown
+        gap = _in_deviations(ours, paper)
+        return *shown, signed(gap, 1) + FAR * _is_far(gap)
 
     return _Block(tuple(columns), cells)
 
