@@ -171,7 +171,9 @@ def test_the_theorem_has_its_own_folder(tmp_path, monkeypatch):
     done = invoke("consistency", "--repeats", 3, "--out", tmp_path)
     assert done.exit_code == 0, done.output
     assert asked == [(tmp_path / "consistency", 3)]
-    assert_refused(invoke("consistency", "--device", "cuda"), "consistency", "'cuda'", "cpu")
+    for name, value in (("device", "cuda"), ("device", "cpu"), ("data", "crime"), ("jobs", 1)):
+        done = invoke("consistency", f"--{name}", value, "--out", tmp_path)
+        assert_refused(done, "consistency", f"--{name}", "--repeats and --out only")
     assert len(asked) == 1
 
 
@@ -338,7 +340,7 @@ def fill_disk(patch, after):
         (1, "binary.jsonl", (0, None)),
         (8, "continuous.jsonl", (4, 3)),
         (21, "run.json", (10, 10)),
-        (24, "table-delta.md", (10, 10)),
+        (26, "table-delta.md", (10, 10)),
     ],
 )
 def test_a_full_disk_is_told_and_the_same_command_goes_on(

@@ -8,7 +8,7 @@ from gferm.experiments.claims import check_claims
 from gferm.experiments.paper import LABEL_BINS, SHARES, methods_of
 from gferm.experiments.summary import summarize
 from gferm.experiments.tables import build_tables
-from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
+from gferm.metrics.chance import chances_of_dgf, dgf_of_counts
 
 N_ROWS, N_FOLDS = 405, 10  # so folds differ in size
 DGFS = ("pairs", "all_bins", "sum", "weighted")
@@ -45,7 +45,9 @@ def model_record(method, y, f, s, n_groups):
     label, hit = bins.assign(y), bins.assign(f) == bins.assign(y)
     counts = count(label, s, (method.n_bins, n_groups))
     hits = count(label[hit], s[hit], counts.shape)
-    chance = chance_of_dgf(hits, counts, n_permutations=50, rng=np.random.default_rng(0))
+    chances = chances_of_dgf(
+        hits, counts, ("all_bins", "weighted"), n_permutations=50, rng=np.random.default_rng(0)
+    )
     unfairness = {average: float(dgf_of_counts(hits, counts, average)) for average in DGFS}
     return {
         "alpha": 0.1,
@@ -61,7 +63,10 @@ def model_record(method, y, f, s, n_groups):
             for rows, factor in (("", 0.9), ("train_", 0.4))
             for average in ("sum", "pairs")
         },
-        "chance": {"mean": chance.mean, "high": chance.high, "p": chance.p},
+        "chance": {
+            average: {"mean": chance.mean, "high": chance.high, "p": chance.p}
+            for average, chance in chances.items()
+        },
         "hits": hits.tolist(),
     }
 
@@ -72,7 +77,13 @@ def make_frontier(method, seed):
     price, level, gain, floor = rng.normal([0.8, 9.0, 0.08, 0.1], [0.5, 0.5, 0.04, 0.02])
     error = level + price * (1 - shares) ** 2 + 0.3 * (method.learner == "RLS")
     unfair = floor + gain * shares + 0.02 * method.with_s
-    return {"epsilon": 0.05, "breakpoints": 11, "error": error.tolist(), "dgf": unfair.tolist()}
+    return {
+        "epsilon": 0.05,
+        "breakpoints": 11,
+        "error": error.tolist(),
+        "dgf": unfair.tolist(),
+        "chance": (0.8 * unfair).tolist(),
+    }
 
 
 def make_records(study="binary", n_repeats=2, data="crime", methods=None):

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t as student
 
 from gferm.experiments.claims import (
+    BEYOND,
     DGF,
     ERROR,
     GAP,
@@ -15,6 +16,7 @@ from gferm.experiments.claims import (
     REVERSED,
     UNCLEAR,
     USUAL_DGF,
+    WEIGHTED_BEYOND,
     WEIGHTED_DGF,
     check_claims,
     comparisons_of,
@@ -38,6 +40,7 @@ def make_records(study="binary", data="crime", n=30, noise=0.1, shift=None, usua
                 "error": 100 + error,
                 "dgf": {COMPARED: 1 + unfairness, "weighted": 4 + unfairness},
                 "gap": 3 + unfairness,
+                "chance": {COMPARED: {"mean": 0.25}, "weighted": {"mean": 0.75}},
             }
             if usual:
                 models[method.key]["dgf_usual"] = {COMPARED: 2 + 2 * unfairness}
@@ -107,6 +110,8 @@ def test_differences_are_paired_and_in_percent_of_the_first():
         DGF: lambda model: model["dgf"][COMPARED],
         GAP: lambda model: model["gap"],
         WEIGHTED_DGF: lambda model: model["dgf"]["weighted"],
+        BEYOND: lambda model: model["dgf"][COMPARED] - 0.25,
+        WEIGHTED_BEYOND: lambda model: model["dgf"]["weighted"] - 0.75,
     }
     for finding in check_claims(records):
         before, after = (
@@ -120,10 +125,24 @@ def test_differences_are_paired_and_in_percent_of_the_first():
         )
         assert finding.n == 30
         assert finding.difference == pytest.approx(np.mean(after - before))
-        assert finding.percent == pytest.approx(100 * np.mean(after - before) / np.mean(before))
+        mean = np.mean(before)
+        percent = 100 * np.mean(after - before) / mean if mean > 0 else np.nan
+        assert finding.percent == pytest.approx(percent, nan_ok=True)
         assert (finding.low, finding.high) == pytest.approx(
             corrected_interval(after - before, 1 / 9)
         )
+
+
+def test_a_model_that_is_merely_worse_is_not_fairer_beyond_chance():
+    """The DGF falls, and that of shuffled groups by as much."""
+    records, rng = make_records(shift=as_claimed), np.random.default_rng(1)
+    for record in records:
+        for model in record["models"].values():
+            for average, chance in model["chance"].items():
+                chance["mean"] = model["dgf"][average] + 0.1 * rng.normal()
+    verdicts = {f.comparison.measure: f.verdict for f in check_claims(records)[:20]}
+    assert (verdicts[DGF], verdicts[BEYOND]) == (HOLDS, UNCLEAR)
+    assert (verdicts[WEIGHTED_DGF], verdicts[WEIGHTED_BEYOND]) == (HOLDS, UNCLEAR)
 
 
 def test_folds_without_a_value_are_left_out():

@@ -209,8 +209,19 @@ def test_progress_is_shown_when_asked_for(tmp_path, capsys, quick):
 
 def test_other_settings_are_refused(finished, tmp_path):
     (tmp_path / "settings.json").write_bytes(finished["settings.json"])
-    with pytest.raises(ExperimentError, match=r"repeats \(2 there, 3 now\)"):
-        run_consistency(tmp_path, **SMALL | {"repeats": 3})
+    with pytest.raises(ExperimentError, match=r"sizes \(\[100, 300\] there, \[100, 400\] now\)"):
+        run_consistency(tmp_path, **SMALL | {"sizes": (100, 400)})
+
+
+def test_more_repeats_are_added_and_fewer_refused(finished, tmp_path, quick):
+    run_consistency(tmp_path, **SMALL | {"repeats": 1})
+    assert (
+        "±" not in (tmp_path / "consistency.md").read_text(encoding="utf-8").split("Slopes")[1][90:]
+    )
+    run_consistency(tmp_path, **SMALL)
+    assert contents(tmp_path) == finished
+    with pytest.raises(ExperimentError, match=r"holds 2 repeats, more than --repeats 1\."):
+        run_consistency(tmp_path, **SMALL | {"repeats": 1})
 
 
 @pytest.mark.parametrize(

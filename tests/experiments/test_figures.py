@@ -7,10 +7,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from gferm.datasets import load_crime, load_pupils
 from gferm.experiments import figures
 from gferm.experiments.claims import corrected_error
-from gferm.experiments.figures import draw_frontier, draw_histogram
+from gferm.experiments.figures import GROUPS, draw_frontier, draw_histogram
 from gferm.experiments.paper import FIGURE_METHODS, SHARES
+from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.summary import COMPARED, pool, summarize
 from tests.experiments.synthetic import make_records
 
@@ -71,17 +73,41 @@ def test_groups_have_names(records, drawn):
     assert names == [["<b>", "$x_"], ["1", "2"]]
 
 
+@pytest.mark.parametrize("data", ["crime", "pupils"])
+def test_the_names_of_the_groups_are_theirs(data):
+    """Count the rows that a name speaks of; the order of the groups is that of the cells."""
+    problem = PROBLEMS[data]()
+    counts = problem.cells("binary", 10).partitions[0].counts.sum(axis=0)
+    if data == "crime":
+        black = load_crime(as_frame=True, sensitive="continuous").sensitive_features
+        speaks = {"≤": black <= 0.06, ">": black > 0.06}
+    else:
+        speaks = {
+            f"= {code}": load_pupils(sensitive="sex").sensitive_features == code for code in (0, 1)
+        }
+    found = [rows for name in GROUPS[data] for mark, rows in speaks.items() if mark in name]
+    assert [np.count_nonzero(rows) for rows in found] == counts.tolist()
+
+
 def test_lines_are_means_and_bars_errors_of_the_change(records, drawn):
     assert draw_frontier(records).startswith(b"\x89PNG")
     lines = {
-        f"{ax.get_title()}, {x.get_label()}": (ax, x) for ax in drawn[0].axes for x in ax.lines
+        f"{ax.get_title()}, {x.get_label()}": (ax, x)
+        for ax in drawn[0].axes
+        for x in ax.lines
+        if x.get_marker() == "o"
     }
     assert set(lines) == set(records[0]["frontier"])
     for name, (ax, line) in lines.items():
-        errors, unfairness = (
+        errors, unfairness, chance = (
             np.array([record["frontier"][name][part] for record in records])
-            for part in ("error", "dgf")
+            for part in ("error", "dgf", "chance")
         )
+        (dotted,) = (
+            x for x in ax.lines if x.get_linestyle() == ":" and x.get_color() == line.get_color()
+        )
+        np.testing.assert_allclose(dotted.get_xdata(), chance.mean(axis=0))
+        np.testing.assert_array_equal(dotted.get_ydata(), line.get_ydata())
         x, y = line.get_data()
         assert len(x) == len(SHARES)
         np.testing.assert_allclose(x, unfairness.mean(axis=0))

@@ -151,8 +151,8 @@ def test_the_seeds_of_a_record_give_its_rows_and_its_chance(study, records):
             average=COMPARED,
             rng=np.random.default_rng(seeds["chance"]),
         )
-        assert model["chance"]["mean"] == pytest.approx(chance.mean, rel=1e-6)
-        assert model["chance"]["p"] == pytest.approx(chance.p, rel=1e-6)
+        assert model["chance"][COMPARED]["mean"] == pytest.approx(chance.mean, rel=1e-6)
+        assert model["chance"][COMPARED]["p"] == pytest.approx(chance.p, rel=1e-6)
         seen.add((seeds["outer"], seeds["inner"]))
     assert len(seen) == len({inner for _, inner in seen}) == 2 * FOLDS
 

@@ -71,21 +71,23 @@ def test_hits_are_no_more_than_rows(record):
 def test_chance_is_that_of_the_hits(record):
     for method in methods_of(record["study"]):
         model = record["models"][method.key]
-        chance = chance_of_dgf(
-            model["hits"],
-            record["counts"][str(method.n_bins)],
-            n_permutations=N_PERMUTATIONS,
-            average=COMPARED,
-            rng=np.random.default_rng(record["seeds"]["chance"]),
-        )
-        assert model["chance"] == {"mean": chance.mean, "high": chance.high, "p": chance.p}
-        assert model["dgf"][COMPARED] == chance.seen
+        assert model["chance"].keys() == {COMPARED, "weighted"}
+        for average, found in model["chance"].items():
+            chance = chance_of_dgf(
+                model["hits"],
+                record["counts"][str(method.n_bins)],
+                n_permutations=N_PERMUTATIONS,
+                average=average,
+                rng=np.random.default_rng(record["seeds"]["chance"]),
+            )
+            assert found == {"mean": chance.mean, "high": chance.high, "p": chance.p}
+            assert model["dgf"][average] == chance.seen
 
 
 def test_frontiers_have_a_point_for_every_share(record):
     for found in record["frontier"].values():
         assert found["epsilon"] > 0
-        assert len(found["error"]) == len(found["dgf"]) == len(SHARES)
+        assert {len(found[name]) for name in ("error", "dgf", "chance")} == {len(SHARES)}
         assert found["breakpoints"] >= 2
 
 

@@ -26,6 +26,7 @@ SHEETS = (
     *TABLES,
     *(f"{kind}-{study}" for kind in ("verdicts", "claims") for study in ("binary", "continuous")),
 )
+OVERVIEW = "overview"  # of the data that are compared with the paper
 PICTURES = ("figure-histogram", "figure-frontier-binary", "figure-frontier-continuous")
 VOID = {"meta", "img"}
 
@@ -37,7 +38,7 @@ def page_of(target):
 def files_of(target):
     """Name the files that a target leaves in a fresh folder."""
     if target == ALL:
-        names, pictures, studies = SHEETS, PICTURES, ("binary", "continuous")
+        names, pictures, studies = (OVERVIEW, *SHEETS), PICTURES, ("binary", "continuous")
     elif target == FIGURE:
         names, pictures, studies = (), PICTURES[:1], ("binary",)
     else:
@@ -296,7 +297,7 @@ def test_everything_at_once(finished):
     assert found.computed == 20
     assert found.folder.name == "crime"
     assert set(files) == files_of(ALL)
-    assert [sheet.name for sheet in found.sheets] == list(SHEETS)
+    assert [sheet.name for sheet in found.sheets] == [*SHEETS, OVERVIEW]
     for picture in PICTURES:
         assert files[f"{picture}.png"].startswith(b"\x89PNG")
 
@@ -344,12 +345,12 @@ class Page(HTMLParser):
 
 
 def test_the_page_is_whole_and_needs_nothing_else(finished, pupils):
-    for _, files in (finished, pupils):
+    for (_, files), first in ((finished, [OVERVIEW]), (pupils, [])):
         page = Page(files["index.html"])
         assert page.open == []
         assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
         claims = [name for name in SHEETS if name not in TABLES]
-        assert page.ids == [*TABLES, *PICTURES, *claims]
+        assert page.ids == [*first, *TABLES, *PICTURES, *claims]
         within = [link for link in page.links if link.startswith("#")]
         assert within == [f"#{name}" for name in page.ids]
         elsewhere = [link for link in page.links if link not in within]

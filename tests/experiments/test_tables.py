@@ -81,14 +81,28 @@ def test_differences_in_the_papers_deviations_and_those_above_one(group, place, 
         share = (ours.mean - paper.mean) / paper.std
         assert float(cell.removesuffix(FAR).replace("−", "-")) == round(share, 1)
         assert cell.endswith(FAR) == (abs(share) > 1)
-    assert ("error", "in sd") not in {(c.group, c.name) for c in sheets[2].columns}  # no ± there
+
+
+@pytest.mark.parametrize("target", ["table-epsilon", "table-bins"])
+def test_a_table_without_deviations_borrows_those_of_the_first(target, sheets, summary):
+    sheet = next(sheet for sheet in sheets if sheet.name == target)
+    shown = [c for c in cells(sheet, "error", "in sd") if c != MISSING]
+    first = {row.method: row.crime[0].std for row in TABLES["table-results"].rows}
+    rows = TABLES[target].rows
+    assert len(shown) == len(rows) == 12
+    for row, cell in zip(rows, shown, strict=True):
+        std = first[replace(row.method, epsilon=0.0, n_bins=10)]
+        gap = summary.methods[row.method.key].error.mean - row.crime[0].mean
+        assert float(cell.removesuffix(FAR).replace("−", "-")) == round(gap / std, 1)
+    assert any("taken from its first table" in note for note in sheet.notes)
+    assert not any("taken from its first" in note for note in sheets[0].notes)
 
 
 def test_values_far_from_the_papers_are_marked_and_counted(sheets):
     for sheet in sheets:
         marked = [c for s in sheet.sections for row in s.rows for c in row if c.endswith(FAR)]
-        counted = [note for note in sheet.notes if f"{FAR} more than one of them" in note]
-        assert bool(counted) == (sheet.name in ("table-results", "table-continuous"))
+        counted = [note for note in sheet.notes if f"{FAR} more than one (" in note]
+        assert bool(counted) == (sheet.name in TABLES and sheet.name != "table-delta")
         for note in counted:
             compared = 2 * len(TABLES[sheet.name].rows)
             assert f"({len(marked)} of {compared} values)" in note
@@ -206,7 +220,10 @@ def test_claims_show_every_finding(records, summary):
         shown = [cell.replace("−", "-").replace("+", "") for cell in row]
         assert shown[:3] == [finding.comparison.case, before, difference]
         assert shown[3] == f"{low} to {high}"
-        assert float(shown[4]) == pytest.approx(finding.percent, abs=0.051)
+        if finding.before > 0:
+            assert float(shown[4]) == pytest.approx(finding.percent, abs=0.051)
+        else:
+            assert shown[4] == MISSING
         if finding.published is None:
             assert shown[5] == MISSING
         else:

@@ -22,6 +22,7 @@ DETAILS = "claims-"  # every single comparison: for the page, too long for a ter
 
 
 def reproduce(
+    context: typer.Context,
     target: Annotated[
         str, typer.Argument(help=f"What to reproduce: {', '.join((*TARGETS, CONSISTENCY))}.")
     ] = ALL,
@@ -55,7 +56,8 @@ def reproduce(
         try:
             check_known("target", target, (*TARGETS, CONSISTENCY))
             if target == CONSISTENCY:
-                _reproduce_consistency(out / CONSISTENCY, repeats, device)
+                _refuse_options(context, "data", "device", "jobs")
+                _reproduce_consistency(out / CONSISTENCY, repeats)
             else:
                 _reproduce_tables(target, data, repeats, device, jobs, out)
         except KeyboardInterrupt:
@@ -74,7 +76,7 @@ def _reproduce_tables(
     found = run(target, data=data, repeats=repeats, device=device, jobs=jobs, out=out)
     for sheet in found.sheets:
         if not sheet.name.startswith(DETAILS):
-            console.print(to_terminal(sheet, width=console.width))
+            console.print(to_terminal(sheet, width=console.width), crop=False)
     if found.computed:
         console.print(f"Computed {found.computed} outer folds in {found.seconds:.0f} s.")
     else:
@@ -86,9 +88,18 @@ def _reproduce_tables(
     )
 
 
-def _reproduce_consistency(folder: Path, repeats: int, device: str) -> None:
-    if device != "cpu":
-        raise ExperimentError(f"{CONSISTENCY} runs on the cpu only, not on device={device!r}.")
+def _refuse_options(context: typer.Context, *names: str) -> None:
+    """Refuse options that would change nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ExperimentError(
+                f"{CONSISTENCY} makes its own data and runs on the cpu: it knows --repeats and "
+                f"--out only, not --{name}."
+            )
+
+
+def _reproduce_consistency(folder: Path, repeats: int) -> None:
     run_consistency(folder, repeats=repeats)
     for name in ("consistency.md", "consistency.png"):
         console.print(f"Wrote [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)

@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -24,8 +24,8 @@ NARROWEST = 4  # the name of a column is not broken into shorter lines than this
 SHORTEST = 16  # … and that of a row not into shorter ones than this
 
 
-def to_terminal(sheet: Sheet, *, width: int | None = None) -> Group:
-    """Give what a rich console prints.
+def to_terminal(sheet: Sheet, *, width: int | None = None) -> _AsWide:
+    """Give what a rich console prints, with ``crop=False``: a number is never cut short.
 
     Parameters
     ----------
@@ -49,7 +49,25 @@ def to_terminal(sheet: Sheet, *, width: int | None = None) -> Group:
         if section.title:
             parts.append(Text(section.title, style="italic"))
         parts.append(_grid(section.rows, frame.widths))
-    return Group(*parts, Text(""), *(Text(note, style="dim") for note in sheet.notes), Text(""))
+    notes = [Text(note, style="dim") for note in sheet.notes]
+    if width is not None and frame.total > width:
+        notes.append(Text(f"This table needs a terminal of {frame.total} columns.", style="dim"))
+    return _AsWide(frame.total, Group(*parts), Group(Text(""), *notes, Text("")))
+
+
+@dataclass(frozen=True)
+class _AsWide:
+    """A table as wide as it is, whatever room there is, and notes that keep to the room."""
+
+    width: int
+    table: Group
+    notes: Group
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from console.render(
+            self.table, options.update_width(max(self.width, options.max_width))
+        )
+        yield self.notes
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ VERDICTS = (
     "A claim holds where the interval lies on its side of 0 (or of 10 %), is reversed where it "
     "lies on the other, and is unclear (not distinguishable) where it holds that value. Intervals "
     "are not corrected for how many there are: one in twenty misses by chance. DGF by rows weighs "
-    "pairs of groups by their rows."
+    "pairs of groups by their rows; beyond chance: less the mean DGF of shuffled groups, which "
+    "falls when a model merely gets worse."
 )
 LIKE_WITH_LIKE = (
     "With more label bins a cell has fewer rows, so more of the DGF is chance; “measured at "

@@ -38,7 +38,7 @@ from gferm.datasets import make_fair_regression
 from gferm.estimators import FairRegressor
 from gferm.exceptions import InactiveConstraintWarning
 from gferm.experiments.consistency_figure import BAND, Panel, draw, log_slope
-from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
+from gferm.experiments.journal import Journal, claim_folder, exclusive, refuse_fewer, write_whole
 from gferm.experiments.paper import BINARY, CONTINUOUS
 from gferm.plotting.style import need_matplotlib
 from gferm.progress import progress
@@ -152,7 +152,7 @@ def run_consistency(
     """Measure excess risk and unfairness for growing samples; write a table and a picture.
 
     Stopped at any moment, even by kill -9, the same call goes on where it was and leaves the same
-    files.
+    files; one that asks for more repeats adds them.
 
     Parameters
     ----------
@@ -172,7 +172,8 @@ def run_consistency(
     Raises
     ------
     ExperimentError
-        If the folder holds the results of other settings or cannot be written to.
+        If the folder holds the results of other settings or of more repeats, or cannot be written
+        to.
     """
     check_scalar(repeats, "repeats", Integral, min_val=1)
     repeats, sizes = int(repeats), [int(n) for n in sizes]  # NumPy's have no JSON
@@ -183,8 +184,9 @@ def run_consistency(
     tasks = [(n, seed) for seed in range(repeats) for n in sizes]
     bar = progress(len(tasks), "consistency", show=show_progress)
     with exclusive(folder), bar as advance:
-        claim_folder(folder, {"repeats": repeats, "sizes": sizes, "alpha": ALPHA, **PROBLEM})
+        claim_folder(folder, {"sizes": sizes, "alpha": ALPHA, **PROBLEM})
         journal = Journal(folder / "consistency.jsonl")
+        refuse_fewer(journal, repeats, len(sizes))
         done = {(record["n"], record["seed"]) for record in journal.records}
         for n, seed in tasks:
             if (n, seed) not in done:
@@ -273,4 +275,7 @@ def _spread(values: Array) -> str:
 
 
 def _slope(slope: float, error: float) -> str:
-    return "zero" if np.isnan(slope) else f"{slope:.2f} ± {error:.2f}".replace("-", "−")
+    if np.isnan(slope):
+        return "zero"
+    spread = "" if np.isnan(error) else f" ± {error:.2f}"
+    return f"{slope:.2f}{spread}".replace("-", "−")

@@ -48,7 +48,8 @@ class Panel:
 def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
     """Give the slope of log median in log n, and its standard error; NaN if a median is zero.
 
-    ``values`` has shape (n_sizes, repeats). The standard error is that over draws, by bootstrap.
+    ``values`` has shape (n_sizes, repeats). The standard error is that over draws, by bootstrap;
+    NaN for a single draw.
     """
     repeats = values.shape[1]
     resampled = np.random.default_rng(0).integers(repeats, size=(RESAMPLES, repeats))
@@ -57,7 +58,7 @@ def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
     if not medians.all():
         return np.nan, np.nan
     slopes = np.polyfit(np.log(sizes), np.log(medians), 1)[0]
-    return float(slopes[0]), float(slopes[1:].std())
+    return float(slopes[0]), float(slopes[1:].std()) if repeats > 1 else np.nan
 
 
 def draw(sizes: Sequence[int], panels: Sequence[Panel]) -> bytes:

@@ -2,10 +2,11 @@
 
 figure-histogram   P̂^{k,q} = Σ hits / Σ counts over all folds of all whole repeats
 figure-frontier    a point is a share of the plain model's gap; its error and its DGF are means over
-                   the outer folds. The bar at the fair end is one standard error of the mean
-                   change in DGF from the plain model, to either side, folds paired and corrected
-                   as in claims.py. The error has none: beside the noise of the DGF its own would
-                   not be seen.
+                   the outer folds. Dotted: the same models after shuffling the groups, so what
+                   lies between the two lines is more than chance. The bar at the fair end is one
+                   standard error of the mean change in DGF from the plain model, to either side,
+                   folds paired and corrected as in claims.py. The error has none: beside the noise
+                   of the DGF its own would not be seen.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ GROUPS = {
 }
 FEATURES = {"without s": COLORS[0], "with s": COLORS[4]}
 END: dict[str, Any] = {"marker": "s", "s": 45}  # of a frontier
+CHANCE: dict[str, Any] = {"linestyle": ":", "linewidth": 1.3}
 DPI = 150
 
 
@@ -103,6 +105,7 @@ def draw_frontier(records: Sequence[Record]) -> bytes:
             _draw_line(ax, records, learner, features, color)
         for facecolor, name in (("white", "plain model"), ("black", "epsilon = 0")):
             ax.scatter([], [], facecolor=facecolor, edgecolor="black", label=name, **END)
+        ax.plot([], [], color="black", label="by chance: groups shuffled", **CHANCE)
         ax.set_xlabel("DGF on held-out rows")
         ax.set_title(learner, fontsize="medium")
         tidy(ax)
@@ -119,13 +122,14 @@ def draw_frontier(records: Sequence[Record]) -> bytes:
 
 def _draw_line(ax: Any, records: Sequence[Record], learner: str, features: str, color: str) -> None:
     name, dashes = f"{learner}, {features}", "--" if features == "with s" else "-"
-    errors, unfairness = (
+    errors, unfairness, chance = (
         np.array([record["frontier"][name][measure] for record in records], dtype=float)
-        for measure in ("error", "dgf")
+        for measure in ("error", "dgf", "chance")
     )
     known = ~np.isnan(unfairness).any(axis=1)  # else no label bin of the fold holds two groups
     x, y = unfairness[known].mean(axis=0), errors.mean(axis=0)
     ax.plot(x, y, color=color, linestyle=dashes, marker="o", markersize=3, label=features, zorder=3)
+    ax.plot(chance[known].mean(axis=0), y, color=color, zorder=2, **CHANCE)
     if known.sum() > 1:
         share = float(np.mean([record["n_test"] / record["n_train"] for record in records]))
         error = corrected_error(unfairness[known, -1] - unfairness[known, 0], share)

@@ -120,7 +120,10 @@ class Journal:
             self._recover()
         except (OSError, lzma.LZMAError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise ExperimentError(f"{path} cannot be read: {reason}.") from error
+            raise ExperimentError(
+                f"{path} cannot be read: {reason}. Delete the file, and {path.name}.xz if it is "
+                "there, to compute it anew."
+            ) from error
 
     def _recover(self) -> None:
         packed = self.path.with_name(f"{self.path.name}.xz")
@@ -159,6 +162,21 @@ class Journal:
                 "to go on."
             ) from error
         self.records.append(json.loads(line))
+
+
+def refuse_fewer(journal: Journal, repeats: int, lines: int) -> None:
+    """Refuse a journal with more repeats, of so many lines each, than are asked for.
+
+    Raises
+    ------
+    ExperimentError
+    """
+    there = -(-len(journal.records) // lines)
+    if there > repeats:
+        raise ExperimentError(
+            f"{journal.path} holds {there} repeats, more than --repeats {repeats}. Ask for "
+            f"--repeats {there}, or choose another --out."
+        )
 
 
 def rounded(value: Any) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from gferm.experiments.summary import Spread
 
 MISSING = "–"
+FAR = "*"  # after a number that the reader should notice
 
 
 @dataclass(frozen=True)

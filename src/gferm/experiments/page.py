@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gferm.experiments.layout import Sheet
+from gferm.experiments.layout import FAR, Sheet
 
 STYLE = """\
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --rule: #bbb; --faint: #5c5c5c;
@@ -24,18 +24,23 @@ nav ul { columns: 22rem; padding-left: 1.2rem; }
 section { margin: 2.5rem 0; scroll-margin-top: 1rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th, td { padding: .2rem .6rem; text-align: right; }
-th:first-child, td:first-child, th.section { text-align: left; }
+th, td { padding: .2rem .45rem; text-align: right; }
+th:first-child, td:first-child, td.far { font-weight: 700; }
+th.section { text-align: left; }
 tbody td:first-child, thead th:first-child { position: sticky; left: 0; background: var(--paper); }
 thead th { font-weight: 600; }
 thead tr:first-child th { text-align: center; color: var(--faint); }
 thead tr:last-child th { border-bottom: 2px solid var(--rule); }
 tbody tr:first-child > * { border-top: 1px solid var(--rule); }
 tbody tr:hover td { background: var(--tint); }
+td.far { font-weight: 700; }
 th.section { font-weight: 400; font-style: italic; color: var(--faint); }
 section ul { color: var(--faint); font-size: .9em; padding-left: 1.2rem; max-width: 60rem; }
 img { max-width: 100%; background: #fff; }
 @media print { nav { display: none; } section { break-inside: avoid; } }"""
+
+PNG_WIDTH = slice(16, 20)  # the bytes that hold it, in pixels
+ZOOM = 0.64  # from the pixels of a picture to those of a page
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def table_part(sheet: Sheet) -> Part:
             span = f'<th class="section" colspan="{len(sheet.columns)}">'
             lines.append(f"<tr>{span}{escape(section.title)}</th></tr>")
         for row in section.rows:
-            lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
+            lines.append(f"<tr>{''.join(map(_cell, row))}</tr>")
         lines.append("</tbody>")
     lines.append("</table></div>")
     if sheet.notes:
@@ -79,10 +84,16 @@ def table_part(sheet: Sheet) -> Part:
     return Part(sheet.name, sheet.title, "\n".join(lines))
 
 
+def _cell(text: str) -> str:
+    tag = '<td class="far">' if text.endswith(FAR) else "<td>"
+    return f"{tag}{escape(text)}</td>"
+
+
 def picture_part(name: str, caption: str, png: bytes) -> Part:
-    """Make a section of a picture."""
+    """Make a section of a picture; all have letters of the same size."""
     source = f"data:image/png;base64,{b64encode(png).decode()}"
-    return Part(name, caption, f'<img alt="{escape(caption)}" src="{source}">')
+    width = round(ZOOM * int.from_bytes(png[PNG_WIDTH]))
+    return Part(name, caption, f'<img alt="{escape(caption)}" width="{width}" src="{source}">')
 
 
 def to_html(parts: Sequence[Part], *, title: str) -> str:

@@ -23,14 +23,14 @@ from gferm.device import Device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import paper
 from gferm.experiments.folds import FoldSet, outer_folds
-from gferm.experiments.journal import Journal
+from gferm.experiments.journal import Journal, refuse_fewer
 from gferm.experiments.learn import Learner
 from gferm.experiments.problems import Problem
 from gferm.experiments.records import N_PERMUTATIONS, FoldRecords
 from gferm.experiments.work import Work
 from gferm.progress import Advance, progress
 
-FORMAT = 1  # of the records
+FORMAT = 2  # of the records
 
 
 def settings_of(problem: Problem) -> dict[str, Any]:
@@ -103,12 +103,7 @@ def run_protocol(
     """
     needed = repeats * paper.FOLDS
     for journal in journals.values():
-        if len(journal.records) > needed:
-            there = -(-len(journal.records) // paper.FOLDS)
-            raise ExperimentError(
-                f"{journal.path} holds {there} repeats, more than --repeats {repeats}. Ask for "
-                f"--repeats {there}, or choose another --out."
-            )
+        refuse_fewer(journal, repeats, paper.FOLDS)
     plan = [
         (Work.plan(problem, stretch.studies), stretch)
         for stretch in stretches({s: len(j.records) for s, j in journals.items()}, needed)

@@ -28,13 +28,15 @@ from gferm.experiments.paper import (
     methods_of,
 )
 from gferm.experiments.work import Family, Variant, Work
-from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
+from gferm.metrics.chance import chance_of_dgf, chances_of_dgf, dgf_of_counts
 from gferm.model_selection import fairest_within, lowest_error
 from gferm.pair_norm import PairNorm
 from gferm.solver.path import trace_path
 
 AVERAGES = ("pairs", "all_bins", "sum", "weighted")
+CHANCES = (COMPARED, "weighted")
 N_PERMUTATIONS = 1000
+N_ALONG = 100  # permutations for a point of the frontier: its mean over folds is what is drawn
 PERCENT = 100.0
 
 
@@ -124,9 +126,7 @@ class FoldRecords:
         own, f = self.test[method.study, method.n_bins], figures.predictions[alpha]
         hits = own.hits(f)
         rng = np.random.default_rng(self.fold.inner_seed)  # one for all: differences are theirs
-        chance = chance_of_dgf(
-            hits, own.counts, n_permutations=N_PERMUTATIONS, average=COMPARED, rng=rng
-        )
+        chances = chances_of_dgf(hits, own.counts, CHANCES, n_permutations=N_PERMUTATIONS, rng=rng)
         model = {
             "alpha": LAMBDAS[alpha],
             "gamma": self.work.kernels[kernel].gamma,
@@ -136,7 +136,10 @@ class FoldRecords:
             "dgf": _dgfs(hits, own.counts),
             "gap": float(mean_gap(own.sums(f), own.counts)),
             "delta": self._delta(method, alpha, figures),
-            "chance": {"mean": chance.mean, "high": chance.high, "p": chance.p},
+            "chance": {
+                average: {"mean": chance.mean, "high": chance.high, "p": chance.p}
+                for average, chance in chances.items()
+            },
             "hits": hits.tolist(),
         }
         if method.n_bins != USUAL_BINS:  # so that methods of different K can be compared
@@ -171,11 +174,14 @@ class FoldRecords:
         nu = path.at(np.asarray(SHARES) * path.totals[0])
         f = problem.plain[alpha] - nu @ problem.effects[alpha][:, there].T
         test = self.test[key]
+        hits, rng = test.hits(f), np.random.default_rng(self.fold.inner_seed)
+        options: dict[str, Any] = {"average": COMPARED, "n_permutations": N_ALONG, "rng": rng}
         return {
             "epsilon": float(path.totals[0] / problem.n_pairs),
             "breakpoints": len(path.totals),
             "error": (PERCENT * np.abs(f - self.y_test).mean(axis=1)).tolist(),
-            "dgf": dgf_of_counts(test.hits(f), test.counts, COMPARED).tolist(),
+            "dgf": dgf_of_counts(hits, test.counts, COMPARED).tolist(),
+            "chance": [chance_of_dgf(one, test.counts, **options).mean for one in hits],
         }
 
 

@@ -37,7 +37,7 @@ LATEX = {
     "”": "''",
     "\n": " ",
 }
-WIDE, TALL = 12, 50  # columns and rows that a page of A4 holds, at the usual size of tables
+WIDE, TALL = 12, 50  # columns and rows that a page holds at the usual size of tables
 LATEX_PATTERN = re.compile("|".join(map(re.escape, sorted(LATEX, key=len, reverse=True))))
 
 
@@ -96,7 +96,8 @@ def _latex_table(sheet: Sheet) -> str:
         r"\begin{table}",
         rf"\centering{size}\setlength{{\tabcolsep}}{{0.3em}}",
         rf"\caption{{{_latex(sheet.title)}.}}",
-        rf"\begin{{tabular}}{{l{'r' * (n - 1)}}}",
+        # what is wider than the text is centred, into both margins
+        rf"\makebox[\textwidth][c]{{\begin{{tabular}}{{l{'r' * (n - 1)}}}",
         r"\hline",
         " & ".join(groups) + r" \\",
         " & ".join(_latex(column.name) for column in sheet.columns) + r" \\",
@@ -109,7 +110,7 @@ def _latex_table(sheet: Sheet) -> str:
                 r"\hline",
             ]
         lines += [" & ".join(map(_latex, row)) + r" \\" for row in section.rows]
-    lines += [r"\hline", r"\end{tabular}"]
+    lines += [r"\hline", r"\end{tabular}}"]
     lines += [rf"\par\smallskip\raggedright {_latex(note)}" for note in sheet.notes]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 

@@ -5,6 +5,7 @@
                  continuous.jsonl             a line for each outer fold: the continuous table
                  run.json                     when, where and how long
                  table-*.md, table-*.tex      each table that was asked for
+                 overview.md, overview.tex    with all of them, how many values are the paper's
                  verdicts-*, claims-*         with all of them, what the paper claims; .md and .tex
                  figure-*.png
                  index.html                   all of it on one page; <target>.html for one
@@ -30,10 +31,11 @@ import gferm
 from gferm.device import Device, open_device
 from gferm.exceptions import ExperimentError
 from gferm.experiments.claim_tables import build_claims, build_verdicts
-from gferm.experiments.claims import check_claims
+from gferm.experiments.claims import PAPERS_DATA, check_claims
 from gferm.experiments.figures import draw_frontier, draw_histogram
 from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
 from gferm.experiments.layout import Sheet
+from gferm.experiments.overview import build_overview
 from gferm.experiments.page import picture_part, table_part, to_html
 from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, TABLES
 from gferm.experiments.problems import PROBLEMS, Problem
@@ -55,7 +57,7 @@ class Reproduction:
     ----------
     folder : Path
     sheets : list of Sheet
-        The tables that were asked for, then the claims.
+        The tables that were asked for, then the claims and what reproduces.
     computed : int
         Outer folds computed now; the others were there.
     seconds : float
@@ -196,20 +198,21 @@ def _write(
     asked = [table for name, table in TABLES.items() if target in (name, ALL)]
     tables = [build_table(table.target, summaries[table.study]) for table in asked]
     claims = list(_claims(summaries, records)) if target == ALL else []
-    for sheet in [*tables, *claims]:
+    overview = [build_overview(summaries)] if target == ALL and problem.name == PAPERS_DATA else []
+    for sheet in [*overview, *tables, *claims]:
         write_whole(folder / f"{sheet.name}.md", to_markdown(sheet))
         write_whole(folder / f"{sheet.name}.tex", to_latex(sheet))
     pictures = _pictures(target, records)
     for name, (_, png) in pictures.items():
         write_whole(folder / f"{name}.png", png)
     parts = [
-        *map(table_part, tables),
+        *map(table_part, [*overview, *tables]),
         *(picture_part(name, *picture) for name, picture in pictures.items()),
         *map(table_part, claims),
     ]
     title = f"General fair empirical risk minimization, reproduced: {problem.title}"
     write_whole(folder / page_name(target), to_html(parts, title=title))
-    return [*tables, *claims]
+    return [*tables, *claims, *overview]
 
 
 def page_name(target: str) -> str:

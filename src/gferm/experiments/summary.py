@@ -64,9 +64,8 @@ class Pooled:
         Over repeats, as all others.
     dgf : dict of Spread
         By average: "pairs", "all_bins" and "weighted".
-    chance, high : float
-        Mean and 95 % quantile of the DGF of shuffled groups, mean over repeats; in the average
-        that is compared.
+    chance : float
+        Mean DGF of shuffled groups, mean over repeats; in the average that is compared.
     p : float
         Median over repeats.
     """
@@ -74,7 +73,6 @@ class Pooled:
     error: Spread
     dgf: Mapping[str, Spread]
     chance: float
-    high: float
     p: float
 
 
@@ -179,7 +177,7 @@ def _summarize_method(
         dgf=_each([model["dgf"] for model in models]),
         usual_dgf=_each([usual_dgf(model) for model in models]),
         gap=Spread.of(model["gap"] for model in models),
-        chance=Spread.of(model["chance"]["mean"] for model in models),
+        chance=Spread.of(model["chance"][COMPARED]["mean"] for model in models),
         delta=_each([model["delta"] for model in models]),
         pooled=_summarize_pooled(whole, key) if whole else None,
     )
@@ -217,7 +215,6 @@ def _summarize_pooled(repeats: Sequence[Sequence[Record]], key: str) -> Pooled:
             for average in POOLED
         },
         chance=float(np.mean([chance.mean for chance in chances])),
-        high=float(np.mean([chance.high for chance in chances])),
         p=float(np.median([chance.p for chance in chances])),
     )
 

@@ -12,7 +12,9 @@ as the largest under "pairs", so the noise is large.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,12 +64,7 @@ class Chance:
 
 
 def chance_of_dgf(
-    hits: npt.ArrayLike,
-    counts: npt.ArrayLike,
-    *,
-    n_permutations: int = 1000,
-    average: str = "pairs",
-    rng: np.random.Generator,
+    hits: npt.ArrayLike, counts: npt.ArrayLike, *, average: str = "pairs", **options: Any
 ) -> Chance:
     """Compare a DGF with those of shuffled groups.
 
@@ -77,18 +74,43 @@ def chance_of_dgf(
         Rows of each cell that are predicted into their own label bin.
     counts : array of int, shape (K, Q)
         Rows of each cell.
-    n_permutations : int, default=1000
     average : {"pairs", "all_bins", "definition", "sum", "weighted"}, default="pairs"
+    **options
+        n_permutations and rng, as in `chances_of_dgf`.
+    """
+    return chances_of_dgf(hits, counts, (average,), **options)[average]
+
+
+def chances_of_dgf(
+    hits: npt.ArrayLike,
+    counts: npt.ArrayLike,
+    averages: Sequence[str],
+    *,
+    n_permutations: int = 1000,
+    rng: np.random.Generator,
+) -> dict[str, Chance]:
+    """Compare several averages of a DGF with those of the same shuffles.
+
+    Parameters
+    ----------
+    hits, counts : arrays of int, shape (K, Q)
+        As in `chance_of_dgf`.
+    averages : sequence of str
+    n_permutations : int, default=1000
     rng : numpy Generator
 
     Returns
     -------
-    Chance
+    dict of Chance
+        By average.
     """
     shuffled = shuffle_hits(hits, counts, n_permutations, rng)
-    return Chance(
-        float(dgf_of_counts(hits, counts, average)), dgf_of_counts(shuffled, counts, average)
-    )
+    return {
+        average: Chance(
+            float(dgf_of_counts(hits, counts, average)), dgf_of_counts(shuffled, counts, average)
+        )
+        for average in averages
+    }
 
 
 def shuffle_hits(
