@@ -8,6 +8,13 @@ import sys
 def main() -> None:
     """Start the command line, or say what it needs."""
     try:
+        _start()
+    except KeyboardInterrupt:  # while it was still loading: 128 + SIGINT, as shells have it
+        sys.exit(130)
+
+
+def _start() -> None:
+    try:
         from gferm.cli import app
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("gferm"):

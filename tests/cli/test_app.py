@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gferm
+from gferm.__main__ import main
 from gferm.cli import app
 from gferm.demo import HeldOut, predict_held_out
 from gferm.metrics import dgf
@@ -46,6 +47,16 @@ def test_the_chance_level_is_that_of_shuffled_groups(result, average):
     null = result.chance(-1, average)
     assert null.mean() == pytest.approx(np.mean(values), abs=4 * np.std(values) / np.sqrt(150))
     assert null.std() == pytest.approx(np.std(values), rel=0.25)
+
+
+def test_an_interrupt_while_loading_is_no_traceback(monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gferm.__main__._start", interrupt)
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 130
 
 
 def test_version():

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from gferm.cli import app
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module
-from gferm.experiments.journal import Journal
+from gferm.experiments.journal import Journal, stamp_of
 from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.reproduce import TARGETS
 from tests.experiments.shrunk import shrink
@@ -305,6 +305,11 @@ def test_fewer_repeats_than_there_are(finished, tmp_path, idle):
     [
         ("binary.jsonl", lambda file: file.replace(b"\n", b"\n{\n", 1), ["damaged in line 2"]),
         ("binary.jsonl", lambda file: file[file.index(b"\n") + 1 :], ["one outer fold after"]),
+        (
+            "binary.jsonl",
+            lambda file: file.replace(b'{"settings":"', b'{"settings":"x'),
+            ["line 1"],
+        ),
         ("continuous.jsonl.xz", lambda file: lzma.compress(file)[:-9], ["cannot be read"]),
     ],
 )
@@ -313,7 +318,7 @@ def test_damaged_files_are_named(name, damage, words, finished, tmp_path, idle):
     folder = lay(tmp_path, {file: finished[file] for file in finished if file != plain})
     (folder / name).write_bytes(damage(finished[plain]))
     before = contents(folder)
-    assert_refused(invoke("--repeats", 1, "--out", tmp_path), folder / plain, *words)
+    assert_refused(invoke("--repeats", 1, "--out", tmp_path), folder / name, *words)
     assert contents(folder) == before
 
 
@@ -415,7 +420,8 @@ def assert_whole_lines(folder, finished):
     for study in ("binary", "continuous"):
         path = folder / f"{study}.jsonl"
         if path.exists():
-            assert len(Journal(path).records) == path.read_bytes().count(b"\n")
+            stamp = stamp_of(json.loads(finished["settings.json"]))
+            assert len(Journal(path, stamp).records) == path.read_bytes().count(b"\n")
             assert finished[path.name].startswith(path.read_bytes())
 
 

@@ -4,7 +4,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from gferm.experiments import learn, paper, problems, protocol, records, summary, work
+from gferm.experiments import learn, paper, problems, records, summary, work
 from gferm.experiments.problems import Problem, Study
 
 N_ROWS = 200
@@ -12,7 +12,8 @@ LABELS = {"crime": (0.2, 0.4), "pupils": (0.4, 0.6)}  # few bins, so that every 
 CHANGES = {
     "LAMBDAS": ((paper, learn, records), (0.01, 1.0)),
     "GAMMAS": ((paper, work), (0.1,)),
-    "N_PERMUTATIONS": ((records, protocol, summary), 20),
+    "N_PERMUTATIONS": ((paper, records, summary), 20),
+    "N_ALONG": ((paper, records), 10),
 }
 
 

@@ -15,16 +15,25 @@ from gferm.exceptions import ExperimentError
 from gferm.experiments import journal as journal_module
 from gferm.experiments.journal import Journal, claim_folder, rounded, write_whole
 
-RECORDS = [{"i": 0, "a": 0.5}, {"i": 1, "a": None, "é\n": "ü\r\n\u2028"}, {"i": 2, "a": [1, 2.5]}]
+MARK = "0123456789ab"
+STAMPED = {"settings": MARK}
+RECORDS = [
+    {**STAMPED, **record}
+    for record in (
+        {"i": 0, "a": 0.5},
+        {"i": 1, "a": None, "é\n": "ü\r\n\u2028"},
+        {"i": 2, "a": [1, 2.5]},
+    )
+]
 
 
 @pytest.fixture
 def written(tmp_path):
     """A journal of three lines."""
     path = tmp_path / "work.jsonl"
-    journal = Journal(path)
+    journal = Journal(path, MARK)
     for record in RECORDS:
-        journal.append(record)
+        journal.append({key: value for key, value in record.items() if key not in STAMPED})
     return path
 
 
@@ -34,22 +43,22 @@ def four_digits(monkeypatch):
 
 
 def test_what_was_appended_is_there_again(written):
-    assert Journal(written).records == RECORDS
+    assert Journal(written, MARK).records == RECORDS
     assert [json.loads(line) for line in written.read_bytes().split(b"\n")[:-1]] == RECORDS
 
 
 def test_records_read_again_are_those_in_memory(tmp_path, four_digits):
-    journal = Journal(tmp_path / "work.jsonl")
+    journal = Journal(tmp_path / "work.jsonl", MARK)
     journal.append({"third": 1 / 3, "pair": (1, 2), 3: np.nan})
-    assert journal.records == Journal(journal.path).records
-    assert journal.records == [{"third": 0.3333, "pair": [1, 2], "3": None}]
+    assert journal.records == Journal(journal.path, MARK).records
+    assert journal.records == [{**STAMPED, "third": 0.3333, "pair": [1, 2], "3": None}]
 
 
 def test_a_file_cut_at_any_byte_loses_the_cut_line_only_and_ends_the_same(written):
     content = written.read_bytes()
     for kept in range(len(content) + 1):
         written.write_bytes(content[:kept])
-        journal = Journal(written)
+        journal = Journal(written, MARK)
         assert journal.records == RECORDS[: content[:kept].count(b"\n")]
         for record in RECORDS[len(journal.records) :]:
             journal.append(record)
@@ -60,7 +69,7 @@ def test_a_file_cut_at_any_byte_loses_the_cut_line_only_and_ends_the_same(writte
 def test_a_tail_without_its_newline_is_dropped(written, tail):
     content = written.read_bytes()
     written.write_bytes(content + tail)
-    assert Journal(written).records == RECORDS
+    assert Journal(written, MARK).records == RECORDS
     assert written.read_bytes() == content
 
 
@@ -72,19 +81,21 @@ import sys
 from itertools import count
 from pathlib import Path
 from gferm.experiments.journal import Journal
-journal = Journal(Path(sys.argv[1]))
+journal = Journal(Path(sys.argv[1]), sys.argv[2])
 for i in count(len(journal.records)):
     journal.append({"i": i, "text": "x" * 50_000})
     print(i, flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, path, MARK], stdout=subprocess.PIPE
+    ) as child:
         for _ in range(20):
             child.stdout.readline()
         child.send_signal(signal.SIGKILL)
         told = child.stdout.read().split()
-    records = Journal(path).records
+    records = Journal(path, MARK).records
     assert len(records) >= max([20, *(int(i) + 1 for i in told)])
-    assert records == [{"i": i, "text": "x" * 50_000} for i in range(len(records))]
+    assert records == [{**STAMPED, "i": i, "text": "x" * 50_000} for i in range(len(records))]
 
 
 @pytest.mark.parametrize("damage", [b"{", b"", b"\xff\xff", b"\0\0\0\0", b"3", b"[]", b"null"])
@@ -93,14 +104,31 @@ def test_a_damaged_line_in_the_middle_is_named(written, damage):
     lines[1] = damage
     written.write_bytes(b"\n".join(lines))
     with pytest.raises(ExperimentError, match=r"work\.jsonl is damaged in line 2: .* Delete the"):
-        Journal(written)
+        Journal(written, MARK)
     assert written.read_bytes() == b"\n".join(lines)  # nothing is thrown away unasked
+
+
+def test_a_line_of_other_settings_is_refused_and_kept(written):
+    content = written.read_bytes()
+    for other in (b'{"i":3}\n', b'{"settings":"ba9876543210","i":3}\n'):
+        written.write_bytes(content + other)
+        with pytest.raises(ExperimentError, match=r"other settings in line 4\. .*work\.jsonl\.xz"):
+            Journal(written, MARK)
+        assert written.read_bytes() == content + other
+
+
+def test_the_stamp_tells_settings_apart_whatever_their_order(tmp_path):
+    settings = {"a": 1, "b": (0.5, None)}
+    first = claim_folder(tmp_path / "1", settings)
+    assert claim_folder(tmp_path / "1", settings) == first
+    assert claim_folder(tmp_path / "2", dict(reversed(settings.items()))) == first
+    assert claim_folder(tmp_path / "3", {**settings, "a": 2}) != first
 
 
 def test_a_line_is_on_disk_when_append_returns(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", lambda number: synced.append(os.fstat(number).st_size))
-    journal, sizes = Journal(tmp_path / "work.jsonl"), []
+    journal, sizes = Journal(tmp_path / "work.jsonl", MARK), []
     for record in RECORDS:
         journal.append(record)
         sizes.append(journal.path.stat().st_size)
@@ -112,7 +140,7 @@ def fail(*_):
 
 
 def test_a_full_disk_is_told_and_leaves_whole_lines(written, monkeypatch):
-    content, journal = written.read_bytes(), Journal(written)
+    content, journal = written.read_bytes(), Journal(written, MARK)
     monkeypatch.setattr(os, "fsync", fail)
     message = r"work\.jsonl could not be written: No space left .* 3 records are safe; make room"
     with pytest.raises(ExperimentError, match=message):
@@ -121,21 +149,21 @@ def test_a_full_disk_is_told_and_leaves_whole_lines(written, monkeypatch):
     assert journal.records == RECORDS
     monkeypatch.undo()
     journal.append({"i": 3})
-    assert Journal(written).records == [*RECORDS, {"i": 3}]
+    assert Journal(written, MARK).records == [*RECORDS, {**STAMPED, "i": 3}]
 
 
 def test_a_full_disk_at_the_first_line_leaves_an_empty_file(tmp_path, monkeypatch):
-    journal = Journal(tmp_path / "work.jsonl")
+    journal = Journal(tmp_path / "work.jsonl", MARK)
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(ExperimentError, match="0 records are safe"):
         journal.append({"i": 0})
-    assert Journal(journal.path).records == []
+    assert Journal(journal.path, MARK).records == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_device_that_is_full_is_told(tmp_path):
     path = tmp_path / "work.jsonl"
-    journal = Journal(path)
+    journal = Journal(path, MARK)
     path.symlink_to("/dev/full")
     with pytest.raises(ExperimentError, match=r"work\.jsonl could not be written: No space left"):
         journal.append({"i": 0})
@@ -144,7 +172,7 @@ def test_a_device_that_is_full_is_told(tmp_path):
 def test_what_is_no_json_is_refused_before_anything_is_written(written):
     content = written.read_bytes()
     with pytest.raises(TypeError, match="not JSON serializable"):
-        Journal(written).append({"i": object()})
+        Journal(written, MARK).append({"i": object()})
     assert written.read_bytes() == content
 
 
@@ -157,9 +185,9 @@ def test_a_file_where_a_folder_is_needed(tmp_path):
     with pytest.raises(ExperimentError, match="could not be written: Not a directory"):
         write_whole(file / "page.md", "text")
     with pytest.raises(ExperimentError, match="0 records are safe"):
-        Journal(file / "work.jsonl").append({})
+        Journal(file / "work.jsonl", MARK).append({})
     with pytest.raises(ExperimentError, match="cannot be read: Is a directory"):
-        Journal(tmp_path)
+        Journal(tmp_path, MARK)
     assert file.read_text() == "mine"
 
 

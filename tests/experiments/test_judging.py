@@ -72,7 +72,8 @@ def test_errors_and_dgf_are_those_of_the_metrics(n_bins, n_groups):
     errors, dgf = rows.judged.errors(rows.predictions), rows.judged.dgf(rows.predictions)
     for place, (y, f), given_ in rows.each():
         assert errors[place] == pytest.approx(np.abs(y - f).mean())
-        assert dgf[place] == pytest.approx(metrics.dgf(y, f, average="pairs", **given_))
+        expected = metrics.dgf(y, f, average="sum", **given_) / (n_bins * n_groups * (n_groups - 1))
+        assert dgf[place] == pytest.approx(expected)
 
 
 @CASES
@@ -115,6 +116,15 @@ def test_the_mean_gap_is_the_dgf_of_tables(K, Q, seed, share):
     counts[0, :2] = 3
     hits = rng.binomial(counts, share, (7, K, Q))
     np.testing.assert_allclose(mean_gap(hits, counts), dgf_of_counts(hits, counts))
+    found, expected = mean_gap(hits, counts, all_bins=True), dgf_of_counts(hits, counts, "all_bins")
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("all_bins", [False, True])
+def test_where_nobody_is_compared_there_is_no_gap(all_bins):
+    hits, counts = np.array([[[1, 0]], [[1, 1]]]), np.array([[[3, 0]], [[2, 4]]])
+    found = mean_gap(hits, counts, all_bins=all_bins)
+    np.testing.assert_array_equal(found, [np.nan, 0.25])
 
 
 def test_torch_gives_the_same():

@@ -6,7 +6,7 @@ import pytest
 from gferm import frontier, metrics
 from gferm.device import Device
 from gferm.experiments.folds import FoldSet
-from gferm.experiments.learn import Learner
+from gferm.experiments.learn import Learner, mean_of_comparable
 from gferm.experiments.paper import COMPARED, SHARES, USUAL_BINS, methods_of
 from gferm.experiments.work import Variant
 from tests.experiments.toy import ALPHAS, CPU, GAMMAS, N_FOLDS, STUDIES, Toy, small_grids
@@ -38,14 +38,19 @@ def records(toy):
 @INACTIVE
 @pytest.mark.parametrize("method", METHODS, ids=name_of)
 def test_chooses_and_predicts_as_the_public_search(toy, records, method):
+    Q = len(toy.work.partitions[method.study, USUAL_BINS].partitions[0].groups)
+    each_pair = Q / (Q - 1)  # the definition divides by K Q², whatever can be a pair
     for fold in FOLDS:
         search = toy.search(method, fold)
         model = records[fold, method.study]["models"][method.key]
         table = search.cv_results_
         expected = {
-            (params.get("gamma"), params["alpha"]): (error, dgf)
+            (params.get("gamma"), params["alpha"]): (error, each_pair * dgf)
             for params, error, dgf in zip(
-                table["params"], table["mean_test_error"], table["mean_test_dgf"], strict=True
+                table["params"],
+                table["mean_test_error"],
+                table["mean_test_general_fairness"],
+                strict=True,
             )
         }
         found = toy.variant_figures(method, fold)
@@ -55,7 +60,7 @@ def test_chooses_and_predicts_as_the_public_search(toy, records, method):
         assert model["alpha"] == search.best_params_["alpha"]
         assert model["gamma"] == search.best_params_.get("gamma")
         assert model["inner_error"] == pytest.approx(100 * search.best_error_)
-        assert model["inner_dgf"] == pytest.approx(search.best_unfairness_)
+        assert model["inner_dgf"] == pytest.approx(each_pair * search.best_unfairness_)
         predictions = chosen_predictions(toy, method, fold, model)
         X, y, s = toy.rows(method, toy.folds[fold].test)
         f = search.predict(X)
@@ -168,6 +173,16 @@ def test_the_toy_is_hard_enough(toy, records):
     assert any((cells.partitions[0].counts == 0).any() for cells in toy.work.partitions.values())
     for fold in toy.folds:
         assert len({len(rows) for rows in fold.inner_test}) == 2
+
+
+def test_an_inner_fold_where_nobody_can_be_compared_is_left_out_and_no_other():
+    dgfs = np.arange(2.0 * 2 * 3 * 2).reshape(2, 2, 3, 2)  # (alphas, outer, inner, variants)
+    expected = dgfs.mean(axis=2)
+    dgfs[:, 0, 1] = np.nan  # one inner fold of the first outer one
+    expected[:, 0] = dgfs[:, 0, [0, 2]].mean(axis=1)
+    dgfs[1, 1, 0, 1] = expected[1, 1, 1] = np.nan  # a model that fails is not left out
+    np.testing.assert_array_equal(mean_of_comparable(dgfs), expected)
+    assert np.isnan(mean_of_comparable(np.full((1, 1, 3, 1), np.nan))).all()
 
 
 def assert_same_learned(one, other, atol=1e-12):

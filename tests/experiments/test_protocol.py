@@ -22,6 +22,7 @@ from gferm.metrics.chance import chance_of_dgf
 from tests.experiments.shrunk import CHANGES, shrink, shrunk
 
 STUDIES = (BINARY, CONTINUOUS)
+MARK = "0123456789ab"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,7 +34,7 @@ def small():
 
 def run(folder, *, studies=STUDIES, repeats=1, **options):
     """Run the protocol; give the number of folds computed and the journals."""
-    journals = open_journals(folder, studies)
+    journals = open_journals(folder, studies, MARK)
     options = {"device": open_device("cpu"), "show_progress": False, **options}
     return run_protocol(shrunk("crime"), journals, repeats=repeats, **options), journals
 
@@ -97,7 +98,8 @@ def test_finished_studies_need_nothing():
         (paper, "TOLERANCE", "tolerance", 0.2),
         (paper, "COMPARED", "dgf", "pairs"),
         (paper, "SHARES", "shares", (1.0, 0.0)),
-        (protocol, "N_PERMUTATIONS", "permutations", 7),
+        (paper, "N_PERMUTATIONS", "permutations", 7),
+        (paper, "N_ALONG", "permutations_along_frontiers", 7),
         (protocol, "FORMAT", "format", 0),
     ],
 )
@@ -240,7 +242,7 @@ def test_more_repeats_than_asked_for_are_refused_with_both_numbers(
     )
     with pytest.raises(ExperimentError, match=message):
         run(tmp_path)
-    assert len(Journal(tmp_path / "binary.jsonl").records) == held
+    assert len(Journal(tmp_path / "binary.jsonl", MARK).records) == held
 
 
 # -- files that are not ours ----------------------------------------------------------------------
@@ -259,7 +261,7 @@ def _repeat_last(lines):
 
 
 def _no_numbers(lines):
-    lines[-1] = b"{}\n"
+    lines[-1] = json.dumps({"settings": MARK}).encode() + b"\n"
 
 
 @pytest.mark.parametrize("damage", [_swap, _drop_first, _repeat_last, _no_numbers])
@@ -304,7 +306,7 @@ def test_jobs_limit_the_threads_while_it_runs(tmp_path, monkeypatch):
         assert set().union(*seen) == {jobs}
         assert blas_threads() == before
         seen.clear()
-    one, two = (Journal(tmp_path / str(jobs) / "continuous.jsonl").records for jobs in (1, 2))
+    one, two = (Journal(tmp_path / str(jobs) / "continuous.jsonl", MARK).records for jobs in (1, 2))
     assert_close(one, two)
 
 

@@ -12,6 +12,7 @@ import scipy
 import sklearn
 
 import gferm
+from gferm.device import Device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module
@@ -190,7 +191,8 @@ def test_a_damaged_packed_journal_is_told(damage, once, tmp_path, idle):
     lay(tmp_path / "crime", once, ["settings.json"])
     packed = damage(lzma.compress(once["continuous.jsonl"]))
     (tmp_path / "crime" / "continuous.jsonl.xz").write_bytes(packed)
-    with pytest.raises(ExperimentError, match=r"continuous\.jsonl cannot be read: "):
+    message = r"continuous\.jsonl\.xz cannot be read: .* Delete the file to compute it anew"
+    with pytest.raises(ExperimentError, match=message):
         run(tmp_path, "table-continuous")
     assert not (tmp_path / "crime" / "continuous.jsonl").exists()
 
@@ -224,16 +226,30 @@ def test_a_run_that_was_interrupted_is_noted(once, tmp_path, quick, monkeypatch)
     assert (folder / "continuous.jsonl").read_bytes() == once["continuous.jsonl"]
 
 
+class Cuda(Device):
+    description = "A GPU"
+
+
 @pytest.mark.parametrize(
-    "error", [MemoryError("Unable to allocate"), RuntimeError("CUDA out of memory. Tried")]
+    ("error", "device", "told"),
+    [
+        (
+            MemoryError("Unable to allocate"),
+            Device("cpu", np),
+            "CPU has .* Use a machine with more",
+        ),
+        (RuntimeError("CUDA out of memory"), Cuda("cuda", None), "A GPU has .* Use --device cpu"),
+    ],
 )
-def test_too_little_memory_is_told(error, tmp_path, monkeypatch):
+def test_too_little_memory_is_told(error, device, told, tmp_path, monkeypatch):
     def fail(*args):
         raise error
 
     monkeypatch.setattr(protocol, "_run_stretch", fail)
-    with pytest.raises(ExperimentError, match=rf"CPU has too little memory: {error}.* more memory"):
-        run(tmp_path)
+    monkeypatch.setattr(module, "open_device", lambda name: device)
+    with pytest.raises(ExperimentError, match=told) as caught:
+        run(tmp_path, device=device.name)
+    assert str(error) in str(caught.value)
 
 
 def test_other_errors_come_through(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ class Toy:
             alphas=ALPHAS,
             gammas=GAMMAS if method.learner == "KRLS" else None,
             epsilons=[method.epsilon],
-            unfairness="dgf",
+            unfairness="general_fairness",  # COMPARED but for a factor
             selection="error" if method.naive else "nvp",
             cv=[tuple(np.searchsorted(train, rows) for rows in pair) for pair in pairs],
             **self.options(method),

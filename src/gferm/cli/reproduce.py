@@ -40,8 +40,9 @@ def reproduce(
 ) -> None:
     """Reproduce the experiments of the paper, its numbers beside ours.
 
-    Safe to stop at any time: the same command goes on with the first repeat that is not finished.
-    One repeat of everything takes a few minutes on two cores, thirty take as many on a large GPU.
+    Safe to stop at any time: the same command goes on with the first repeat that is not finished,
+    so what is lost is one repeat at most. One of everything takes a few minutes on two cores, all
+    thirty take as many on a large GPU.
     The consistency experiment knows --repeats and --out only.
 
     [bold]Examples[/bold]

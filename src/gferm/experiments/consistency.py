@@ -39,7 +39,7 @@ from gferm.estimators import FairRegressor
 from gferm.exceptions import InactiveConstraintWarning
 from gferm.experiments.consistency_figure import BAND, Panel, draw, log_slope
 from gferm.experiments.journal import Journal, claim_folder, exclusive, refuse_fewer, write_whole
-from gferm.experiments.paper import BINARY, CONTINUOUS
+from gferm.experiments.paper import BINARY, CONTINUOUS, REPEATS
 from gferm.plotting.style import need_matplotlib
 from gferm.progress import progress
 
@@ -147,7 +147,11 @@ class Consistency:
 
 
 def run_consistency(
-    folder: Path, *, repeats: int = 30, sizes: Sequence[int] = SIZES, show_progress: bool = True
+    folder: Path,
+    *,
+    repeats: int = REPEATS,
+    sizes: Sequence[int] = SIZES,
+    show_progress: bool = True,
 ) -> Consistency:
     """Measure excess risk and unfairness for growing samples; write a table and a picture.
 
@@ -184,8 +188,8 @@ def run_consistency(
     tasks = [(n, seed) for seed in range(repeats) for n in sizes]
     bar = progress(len(tasks), "consistency", show=show_progress)
     with exclusive(folder), bar as advance:
-        claim_folder(folder, {"sizes": sizes, "alpha": ALPHA, **PROBLEM})
-        journal = Journal(folder / "consistency.jsonl")
+        stamp = claim_folder(folder, {"sizes": sizes, "alpha": ALPHA, **PROBLEM})
+        journal = Journal(folder / "consistency.jsonl", stamp)
         refuse_fewer(journal, repeats, len(sizes))
         done = {(record["n"], record["seed"]) for record in journal.records}
         for n, seed in tasks:

@@ -4,12 +4,14 @@ A line is on disk, whole, before the next piece of work begins. A line that was 
 when the journal is opened again; so work goes on where it stopped and the file ends with the same
 bytes as if nothing had happened. For that, records hold no times.
 
-A folder belongs to the settings in its ``settings.json``: other settings are refused, never mixed;
-and to one run at a time. Finished files may be kept packed, as ``.jsonl.xz``.
+A folder belongs to the settings in its ``settings.json``, and every line has their stamp: other
+settings are refused, never mixed. It belongs to one run at a time. Finished files may be kept
+packed, as ``.jsonl.xz``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import os
@@ -22,12 +24,12 @@ import numpy as np
 
 from gferm.exceptions import ExperimentError
 
-SETTINGS, LOCK = "settings.json", ".lock"
+SETTINGS, LOCK, STAMP = "settings.json", ".lock", "settings"
 DIGITS = 7  # what is left of a float: more than is ever shown, fewer than rounding reaches
 
 
-def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Make the folder, or check that what it holds came from the same settings.
+def claim_folder(folder: Path, settings: Mapping[str, Any]) -> str:
+    """Make the folder, or check that what it holds came from the same settings; give their stamp.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
         raise _unusable(folder, error) from error
     if found is None:
         write_whole(path, json.dumps(wanted, indent=2) + "\n")
-        return
+        return stamp_of(wanted)
     different = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
     if different:
         listed = ", ".join(
@@ -53,6 +55,12 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> None:
             f"{folder} holds results of other settings: {listed}. To go on with those, ask for "
             f"the same again; to start anew, choose another --out or delete {folder}."
         )
+    return stamp_of(wanted)
+
+
+def stamp_of(settings: Mapping[str, Any]) -> str:
+    """Give a few letters that tell settings from others."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @contextmanager
@@ -110,23 +118,25 @@ class Journal:
     Attributes
     ----------
     path : Path
+    stamp : str
+        Of the settings that every record must come from.
     records : list of dict
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, stamp: str) -> None:
+        self.path, self.stamp = path, stamp
         self.records: list[dict[str, Any]] = []
+        packed = path.with_name(f"{path.name}.xz")
         try:
-            self._recover()
-        except (OSError, lzma.LZMAError) as error:
+            self._recover(packed)
+        except (EOFError, OSError, lzma.LZMAError) as error:
             reason = getattr(error, "strerror", None) or error
+            at_fault = path if path.exists() else packed
             raise ExperimentError(
-                f"{path} cannot be read: {reason}. Delete the file, and {path.name}.xz if it is "
-                "there, to compute it anew."
+                f"{at_fault} cannot be read: {reason}. Delete the file to compute it anew."
             ) from error
 
-    def _recover(self) -> None:
-        packed = self.path.with_name(f"{self.path.name}.xz")
+    def _recover(self, packed: Path) -> None:
         if not self.path.exists() and packed.exists():
             write_whole(self.path, lzma.decompress(packed.read_bytes()))
         if not self.path.exists():
@@ -137,16 +147,28 @@ class Journal:
             os.truncate(self.path, whole)
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
-                self.records.append(_read_object(line))
+                record = _read_object(line)
             except ValueError as error:
                 raise ExperimentError(
                     f"{self.path} is damaged in line {number}: {error}. Delete the file to compute "
                     "it anew."
                 ) from error
+            if record.get(STAMP) != self.stamp:
+                raise ExperimentError(
+                    f"{self.path} holds a record of other settings in line {number}. Delete the "
+                    f"file to compute it anew, or to have {packed.name} in its place if that is "
+                    "there."
+                )
+            self.records.append(record)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Put a record on disk."""
-        line = json.dumps(rounded(record), separators=(",", ":"), allow_nan=False) + "\n"
+        """Put a record on disk, with the stamp."""
+        line = (
+            json.dumps(
+                rounded({STAMP: self.stamp, **record}), separators=(",", ":"), allow_nan=False
+            )
+            + "\n"
+        )
         before = self.path.stat().st_size if self.path.exists() else 0
         try:
             with self.path.open("ab") as file:

@@ -69,19 +69,23 @@ class JudgedRows:
         return sums.reshape(*sums.shape[:-1], *self.shape)
 
     def dgf(self, predictions: Any) -> Array:
-        """Give the mean gap of the rates over populated pairs, → (..., fold, variant)."""
-        return mean_gap(self.hits(predictions), self.counts[:, None])
+        """Give the mean gap of the rates over all bins and pairs, → (..., fold, variant).
+
+        That is the average which is reported, too (paper.COMPARED). NaN where there is no pair.
+        """
+        return mean_gap(self.hits(predictions), self.counts[:, None], all_bins=True)
 
 
-def mean_gap(sums: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Array:
+def mean_gap(sums: npt.NDArray[Any], counts: npt.NDArray[Any], *, all_bins: bool = False) -> Array:
     """Give the mean |difference of cell means| over populated pairs, (..., K, Q) → (...).
 
-    NaN where there is no pair.
+    With ``all_bins`` over all pairs, the others counting 0. NaN where there is no populated pair.
     """
     means = sums / np.maximum(counts, 1)
     p, q = np.triu_indices(sums.shape[-1], k=1)
     populated = (counts[..., p] > 0) & (counts[..., q] > 0)
     gaps = np.abs(means[..., p] - means[..., q]) * populated
     n_pairs = populated.sum(axis=(-1, -2))
-    found: Array = np.where(n_pairs > 0, gaps.sum(axis=(-1, -2)), np.nan) / np.maximum(n_pairs, 1)
+    number = p.size * sums.shape[-2] if all_bins else np.maximum(n_pairs, 1)
+    found: Array = np.where(n_pairs > 0, gaps.sum(axis=(-1, -2)), np.nan) / number
     return found

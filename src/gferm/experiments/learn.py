@@ -140,10 +140,11 @@ class Learner:
         predictions = device.get(outer.predictions(nu))
         inner = view.inner_contrasts.reduce(device, parts.inner)
         at_inner = inner.predictions(inner.multipliers(bounds))
-        error, dgf = (
-            _mean_over_inner(figure(at_inner), len(learned))
+        errors, dgfs = (
+            figure(at_inner).reshape(len(LAMBDAS), len(learned), -1, len(variants))
             for figure in (view.inner.errors, view.inner.dgf)
         )
+        error, dgf = errors.mean(axis=2), mean_of_comparable(dgfs)
         for o, one in enumerate(learned):
             there = self.folds.test.there[o]
             one.figures.update(
@@ -175,15 +176,13 @@ class _View:
     outer_contrasts: CellContrasts
 
 
-def _mean_over_inner(figures: Array, n_outer: int) -> Array:
-    """Average over the inner folds of each outer one, (a, folds, v) → (a, n_outer, v).
+def mean_of_comparable(dgfs: Array) -> Array:
+    """Average over inner folds, (a, n_outer, n_inner, v) → (a, n_outer, v).
 
     A fold where nobody can be compared has no DGF, whatever the setting, and is left out.
     """
-    n_alphas, n_folds, n_variants = figures.shape
-    known = np.asarray(~np.isnan(figures).all(axis=(0, 2)))
-    shape = (n_outer, n_folds // n_outer)
-    counted = np.where(known[:, None], figures, 0.0).reshape(n_alphas, *shape, n_variants)
-    n_known = known.reshape(shape).sum(axis=1)[:, None]
-    found: Array = np.where(n_known > 0, counted.sum(axis=2), np.nan) / np.maximum(n_known, 1)
+    known = np.asarray(~np.isnan(dgfs).all(axis=(0, 3)))
+    n_known = known.sum(axis=1)[:, None]
+    sums = np.where(known[..., None], dgfs, 0.0).sum(axis=2)
+    found: Array = np.where(n_known > 0, sums, np.nan) / np.maximum(n_known, 1)
     return found

@@ -6,7 +6,8 @@
         for each outer fold                choose, judge, write one line a study (records.py)
 
 Studies with unfinished folds are worked on together, so that they share kernels; one that is behind
-catches up first. No fold is ever computed for a file that has it.
+catches up first. No fold is ever computed for a file that has it; a run that is stopped loses the
+folds of the repeat it was at, since a kernel is taken up once for all of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gferm.experiments.folds import FoldSet, outer_folds
 from gferm.experiments.journal import Journal, refuse_fewer
 from gferm.experiments.learn import Learner
 from gferm.experiments.problems import Problem
-from gferm.experiments.records import N_PERMUTATIONS, FoldRecords
+from gferm.experiments.records import FoldRecords
 from gferm.experiments.work import Work
 from gferm.progress import Advance, progress
 
@@ -34,7 +35,10 @@ FORMAT = 2  # of the records
 
 
 def settings_of(problem: Problem) -> dict[str, Any]:
-    """Give all that records depend on, but for the number of repeats: more can be added later."""
+    """Give what records depend on, but for the number of repeats: more can be added later.
+
+    What else changes them, in the code, has to raise FORMAT.
+    """
     return {
         "format": FORMAT,
         "data": problem.name,
@@ -45,7 +49,8 @@ def settings_of(problem: Problem) -> dict[str, Any]:
         "label_bins": paper.LABEL_BINS,
         "folds": paper.FOLDS,
         "tolerance": paper.TOLERANCE,
-        "permutations": N_PERMUTATIONS,
+        "permutations": paper.N_PERMUTATIONS,
+        "permutations_along_frontiers": paper.N_ALONG,
         "dgf": paper.COMPARED,
         "shares": paper.SHARES,
         "methods": {
@@ -72,9 +77,9 @@ def stretches(done: Mapping[str, int], needed: int) -> Iterator[Stretch]:
             yield Stretch(studies, first, last)
 
 
-def open_journals(folder: Path, studies: Sequence[str]) -> dict[str, Journal]:
+def open_journals(folder: Path, studies: Sequence[str], stamp: str) -> dict[str, Journal]:
     """Open the files of the studies, and check that they are what this protocol writes."""
-    journals = {study: Journal(folder / f"{study}.jsonl") for study in studies}
+    journals = {study: Journal(folder / f"{study}.jsonl", stamp) for study in studies}
     for study, journal in journals.items():
         found = [tuple(map(record.get, ("study", "repeat", "fold"))) for record in journal.records]
         if found != [(study, *divmod(place, paper.FOLDS)) for place in range(len(found))]:

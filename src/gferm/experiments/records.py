@@ -21,6 +21,8 @@ from gferm.experiments.learn import Judged, Learned
 from gferm.experiments.paper import (
     COMPARED,
     LAMBDAS,
+    N_ALONG,
+    N_PERMUTATIONS,
     SHARES,
     TOLERANCE,
     USUAL_BINS,
@@ -35,8 +37,6 @@ from gferm.solver.path import trace_path
 
 AVERAGES = ("pairs", "all_bins", "sum", "weighted")
 CHANCES = (COMPARED, "weighted")
-N_PERMUTATIONS = 1000
-N_ALONG = 100  # permutations for a point of the frontier: its mean over folds is what is drawn
 PERCENT = 100.0
 
 

@@ -37,7 +37,7 @@ from gferm.experiments.journal import Journal, claim_folder, exclusive, write_wh
 from gferm.experiments.layout import Sheet
 from gferm.experiments.overview import build_overview
 from gferm.experiments.page import picture_part, table_part, to_html
-from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, TABLES
+from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, REPEATS, TABLES
 from gferm.experiments.problems import PROBLEMS, Problem
 from gferm.experiments.protocol import open_journals, run_protocol, settings_of
 from gferm.experiments.render import to_latex, to_markdown
@@ -74,7 +74,7 @@ def reproduce(
     target: str = ALL,
     *,
     data: str = "crime",
-    repeats: int = 30,
+    repeats: int = REPEATS,
     device: str = "cpu",
     jobs: int | None = None,
     out: Path = Path("reproduction"),
@@ -113,8 +113,9 @@ def reproduce(
     need_matplotlib()  # now rather than after all the work
     problem, folder = PROBLEMS[data](), out / data
     with exclusive(folder):
-        claim_folder(folder, settings_of(problem))
-        journals, runs = open_journals(folder, _studies(target)), _read_runs(folder / RUNS)
+        stamp = claim_folder(folder, settings_of(problem))
+        journals = open_journals(folder, _studies(target), stamp)
+        runs = _read_runs(folder / RUNS)
         done = {study: len(journal.records) for study, journal in journals.items()}
         started, failed = perf_counter(), True
         try:
@@ -128,6 +129,8 @@ def reproduce(
             )
             failed = False
         except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "out of memory" not in str(error):
+                raise
             raise _out_of_memory(error, where) from error
         finally:  # what was interrupted took its time as well
             seconds = perf_counter() - started
@@ -140,10 +143,8 @@ def reproduce(
     return Reproduction(folder, sheets, computed, seconds)
 
 
-def _out_of_memory(error: Exception, device: Device) -> Exception:
-    """Say what to do about too little memory; other errors stay what they are."""
-    if not isinstance(error, MemoryError) and "out of memory" not in str(error):
-        return error
+def _out_of_memory(error: Exception, device: Device) -> ExperimentError:
+    """Say what to do about too little memory."""
     remedy = "Use --device cpu" if device.name == "cuda" else "Use a machine with more memory"
     return ExperimentError(f"{device.description} has too little memory: {error}. {remedy}.")
 

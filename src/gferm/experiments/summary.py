@@ -21,14 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.exceptions import ExperimentError
-from gferm.experiments.paper import COMPARED, FOLDS, USUAL_BINS
+from gferm.experiments.paper import COMPARED, FOLDS, N_PERMUTATIONS, USUAL_BINS
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 
 Record: TypeAlias = Mapping[str, Any]
 Integers: TypeAlias = npt.NDArray[np.int64]
 
 POOLED = ("pairs", "all_bins", "weighted")
-N_PERMUTATIONS = 1000
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """One number for each cell, and four ways to average the differences between cells.
 
-"pairs"       mean over populated unordered pairs; what the paper's tables report
+"pairs"       mean over populated unordered pairs, the default
 "definition"  1/(K Q²) Σ over ordered pairs, empty ones counting 0
 "sum"         Σ over ordered pairs, the literal formula
 "weighted"    mean over unordered pairs, weighted by the harmonic mean of the two cells' counts

@@ -22,7 +22,6 @@ from gferm.pair_norm import PairNorm
 from gferm.solver.path import trace_path
 
 STEPS_PER_CONTRAST = 4  # paths take little more than one; beyond it path.py takes over
-ROUNDING = 1e-13  # a slope below this share of its terms is zero
 
 
 def two_group_multipliers(device: Device, grams: Any, start: Any, bounds: Any) -> Any:
@@ -38,10 +37,7 @@ def two_group_multipliers(device: Device, grams: Any, start: Any, bounds: Any) -
     bounds : array of shape (N, n_bounds)
         Positive. Where Σ |c₀| is no larger ν = 0.
     """
-    xp = device.xp
-    scale = xp.amax(xp.abs(start), -1)[:, None] * ROUNDING
-    sign = xp.sign(xp.where(xp.abs(start) > scale, start, 0.0))
-    walk = _Walk(xp, grams, start, sign, bounds)
+    walk = _Walk(device.xp, grams, start, bounds)
     for _ in range(STEPS_PER_CONTRAST * (start.shape[-1] + 1)):
         if not walk.step():
             return walk.found
@@ -55,13 +51,14 @@ def two_group_multipliers(device: Device, grams: Any, start: Any, bounds: Any) -
 class _Walk:
     """The stack as it stands: τ and the states of every problem that is not finished."""
 
-    def __init__(self, xp: Any, grams: Any, start: Any, sign: Any, bounds: Any) -> None:
+    def __init__(self, xp: Any, grams: Any, start: Any, bounds: Any) -> None:
         self.xp = xp
         self.bounds = bounds
         self.found = xp.zeros_like(bounds[:, :, None] * start[:, None, :])
         going = xp.sum(xp.abs(start), -1) > xp.amin(bounds, -1)
         self.places = xp.where(going)[0]
-        self.gram, self.start, self.sign = grams[going], start[going], sign[going]
+        self.gram, self.start = grams[going], start[going]
+        self.sign = xp.sign(self.start)
         self.price = 0.0 * self.start[:, 0]
 
     def unfinished(self) -> Any:
@@ -78,7 +75,7 @@ class _Walk:
         fall = -_apply(self.gram, slope)
         next_price, event = self._next_event(nu, slope, c, fall)
         total, rate = xp.sum(self.sign * c, -1), xp.sum(self.sign * fall, -1)
-        self._meet_bounds(nu, slope, total, rate, next_price)
+        self._meet_bounds(nu, slope, total, rate)
         more = xp.isfinite(next_price)
         self.price = xp.where(more, next_price, 0.0)
         end = total + self.price * rate
@@ -114,28 +111,23 @@ class _Walk:
         """Give the price of the next change of state, and whose it is."""
         xp = self.xp
         apart = self.sign != 0
-        noise = ROUNDING * xp.sum(xp.abs(self.gram), -1)
-        closing = apart & (self.sign * fall < -noise)
+        closing = apart & (self.sign * fall < 0.0)
         meet = xp.where(closing, -c / xp.where(closing, fall, 1.0), np.inf)
         up, down = slope - 1.0, -slope - 1.0  # how |ν_k| − τ grows, on either side
-        leaves_up, leaves_down = ~apart & (up > ROUNDING), ~apart & (down > ROUNDING)
+        leaves_up, leaves_down = ~apart & (up > 0.0), ~apart & (down > 0.0)
         above = xp.where(leaves_up, -nu / xp.where(leaves_up, up, 1.0), np.inf)
         below = xp.where(leaves_down, nu / xp.where(leaves_down, down, 1.0), np.inf)
         prices = xp.where(apart, meet, xp.minimum(above, below))
-        prices = xp.maximum(prices, self.price[:, None])
+        prices = xp.maximum(prices, self.price[:, None])  # ties: rounding leads no way back
         return xp.amin(prices, -1), xp.argmin(prices, -1)
 
-    def _meet_bounds(self, nu: Any, slope: Any, total: Any, rate: Any, next_price: Any) -> None:
-        """Keep ν where the total meets the bounds below it, or at the next price if that is first.
-
-        A bound that is not met so far is met later, or is below rounding: either way ν is on the
-        path's way to it.
-        """
+    def _meet_bounds(self, nu: Any, slope: Any, total: Any, rate: Any) -> None:
+        """Keep ν where this line meets the bounds below it; later lines know better."""
         xp = self.xp
         bounds, falling = self.bounds[self.places], (rate < 0)[:, None]
         below = bounds < (total + self.price * rate)[:, None]
         meet = (bounds - total[:, None]) / xp.where(falling, rate[:, None], -1.0)
-        price = xp.minimum(xp.where(falling, meet, self.price[:, None]), next_price[:, None])
+        price = xp.where(falling, meet, self.price[:, None])
         value = nu[:, None, :] + price[:, :, None] * slope[:, None, :]
         self.found[self.places] = xp.where(below[:, :, None], value, self.found[self.places])
 
