@@ -11,6 +11,8 @@ from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import RAISES_SLIGHTLY, REVERSED, WEIGHTED_DGF, check_claims
 from gferm.experiments.consistency import RELAXED, SIZES, Consistency
 from gferm.experiments.consistency import STUDIES as CONSISTENCY_STUDIES
+from gferm.experiments.layout import number, spread
+from gferm.experiments.overview import build_overview
 from gferm.experiments.paper import FOLDS, REPEATS, TABLES, methods_of
 from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.protocol import settings_of
@@ -18,7 +20,8 @@ from gferm.experiments.render import to_latex, to_markdown
 from gferm.experiments.summary import COMPARED, summarize
 from gferm.experiments.tables import build_tables
 
-RESULTS = Path(__file__).parents[2] / "results"
+ROOT = Path(__file__).parents[2]
+RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 STUDIES = ("binary", "continuous")
 pytestmark = pytest.mark.skipif(not RESULTS.exists(), reason="not a checkout: no results/ folder")
 
@@ -68,11 +71,40 @@ def test_the_tables_are_those_of_the_records(records, data, study):
             assert path.read_text(encoding="utf-8") == render(sheet), f"run make results: {path}"
 
 
+def test_the_documentation_has_the_numbers_of_the_tables(records):
+    methods = summarize(records("crime", "binary")).methods
+    rows = {
+        row.method.name: row.method for row in TABLES["table-results"].rows if not row.method.with_s
+    }
+    compared = 0
+    for page, digits in ((DOCS / "reproduction.md", (2, 3)), (DOCS.parent / "README.md", (1, 2))):
+        for line in page.read_text(encoding="utf-8").splitlines():
+            name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if name not in rows or len(cells) < 4:
+                continue
+            found = methods[rows[name].key]
+            expected = [spread(found.error, digits[0]), spread(found.dgf[COMPARED], digits[1])]
+            if len(cells) > 4:
+                pooled = found.pooled
+                means = (found.chance.mean, pooled.dgf[COMPARED].mean, pooled.chance, pooled.p)
+                expected += [number(mean, 3) for mean in means]
+            assert [cell.replace(" ", "") for cell in (cells[1], *cells[3:])] == expected
+            compared += 1
+    assert compared == 6 + 4
+
+
 def test_the_run_names_its_device_and_took_less_than_five_minutes():
     (run,) = json.loads((RESULTS / "crime" / "run.json").read_text(encoding="utf-8"))
     assert "H200" in run["device"]
     assert run["outer_folds"] == REPEATS * FOLDS
     assert run["seconds"] < 300
+
+
+def test_the_overview_is_that_of_the_records(records):
+    sheet = build_overview({study: summarize(records("crime", study)) for study in STUDIES})
+    for ending, render in ((".md", to_markdown), (".tex", to_latex)):
+        path = RESULTS / "crime" / f"overview{ending}"
+        assert path.read_text(encoding="utf-8") == render(sheet), f"run make results: {path}"
 
 
 def test_naive_rows_lie_within_one_published_deviation(records):
