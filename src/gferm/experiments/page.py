@@ -20,13 +20,12 @@ body { color: var(--ink); background: var(--paper); font: 15px/1.5 system-ui, sa
 h1 { font-size: 1.7rem; line-height: 1.25; }
 h2 { font-size: 1.2rem; }
 a { color: var(--link); }
-nav ul { columns: 22rem; padding-left: 1.2rem; }
+nav ul { columns: 22rem; column-gap: 2.5rem; padding-left: 1.2rem; }
 section { margin: 2.5rem 0; scroll-margin-top: 1rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .2rem .45rem; text-align: right; }
-th:first-child, td:first-child, td.far { font-weight: 700; }
-th.section { text-align: left; }
+th:first-child, td:first-child, th.section { text-align: left; }
 tbody td:first-child, thead th:first-child { position: sticky; left: 0; background: var(--paper); }
 thead th { font-weight: 600; }
 thead tr:first-child th { text-align: center; color: var(--faint); }
