@@ -117,6 +117,17 @@ def test_a_line_of_other_settings_is_refused_and_kept(written):
         assert written.read_bytes() == content + other
 
 
+def test_what_a_killed_run_left_half_written_is_swept_away(tmp_path):
+    claim_folder(tmp_path, {"a": 1})
+    (tmp_path / "run.json.part").write_bytes(b"[")
+    claim_folder(tmp_path, {"a": 1})
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]
+    (tmp_path / "mine.part").write_bytes(b"[")  # the folder is not for other settings
+    with pytest.raises(ExperimentError):
+        claim_folder(tmp_path, {"a": 2})
+    assert (tmp_path / "mine.part").exists()
+
+
 def test_the_stamp_tells_settings_apart_whatever_their_order(tmp_path):
     settings = {"a": 1, "b": (0.5, None)}
     first = claim_folder(tmp_path / "1", settings)

@@ -24,7 +24,7 @@ import numpy as np
 
 from gferm.exceptions import ExperimentError
 
-SETTINGS, LOCK, STAMP = "settings.json", ".lock", "settings"
+SETTINGS, LOCK, PART, STAMP = "settings.json", ".lock", ".part", "settings"
 DIGITS = 7  # what is left of a float: more than is ever shown, fewer than rounding reaches
 
 
@@ -55,6 +55,8 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> str:
             f"{folder} holds results of other settings: {listed}. To go on with those, ask for "
             f"the same again; to start anew, choose another --out or delete {folder}."
         )
+    for part in folder.glob(f"*{PART}"):  # a run was killed while it wrote them
+        part.unlink()
     return stamp_of(wanted)
 
 
@@ -96,7 +98,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that it is there whole or not at all."""
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(path.name + PART)
     try:
         with part.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
