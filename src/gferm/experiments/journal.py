@@ -56,7 +56,8 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> str:
             f"the same again; to start anew, choose another --out or delete {folder}."
         )
     for part in folder.glob(f"*{PART}"):  # a run was killed while it wrote them
-        part.unlink()
+        with suppress(OSError):  # what follows tells more
+            part.unlink()
     return stamp_of(wanted)
 
 
