@@ -166,12 +166,8 @@ class Journal:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Put a record on disk, with the stamp."""
-        line = (
-            json.dumps(
-                rounded({STAMP: self.stamp, **record}), separators=(",", ":"), allow_nan=False
-            )
-            + "\n"
-        )
+        stamped = rounded({STAMP: self.stamp, **record})
+        line = json.dumps(stamped, separators=(",", ":"), allow_nan=False) + "\n"
         before = self.path.stat().st_size if self.path.exists() else 0
         try:
             with self.path.open("ab") as file:
