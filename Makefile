@@ -51,8 +51,8 @@ $(VENV)/.bench: $(VENV)/.test
 bench: $(VENV)/.bench  ## every benchmark: prints ratios, writes benchmarks/results/*.json
 	$(BIN)/python -m benchmarks
 
-# Finished, these take seconds; from nothing, a few minutes on a large GPU and about two hours on two
-# cores. DEVICE=cuda needs torch.
+# Finished, these take seconds; from nothing, a few minutes on a large GPU and about two hours a data
+# set on two cores. DEVICE=cuda needs torch.
 DEVICE ?= cpu
 results: $(VENV)/.demo   ## the paper's tables on both data sets, and the consistency experiment
 	$(BIN)/python -m gferm reproduce all --data crime --device $(DEVICE) --out results

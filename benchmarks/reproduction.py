@@ -30,8 +30,9 @@ def run() -> bool:
         for study in STUDIES
     }
     pairs = list(zip(_leaves(ours), _leaves(theirs), strict=True))
-    numbers = [(a, b) for a, b in pairs if isinstance(a, float) and isinstance(b, float)]
-    others = sum(a != b for a, b in pairs if not isinstance(a, float))
+    both = [isinstance(a, float) and isinstance(b, float) for a, b in pairs]
+    numbers = [pair for pair, numeric in zip(pairs, both, strict=True) if numeric]
+    others = sum(a != b for (a, b), numeric in zip(pairs, both, strict=True) if not numeric)
     largest = max(abs(a - b) / max(1.0, abs(b)) for a, b in numbers)
     (gpu,) = json.loads((RESULTS / "run.json").read_bytes())
     device = gpu["device"]

@@ -2,8 +2,10 @@
 
 import re
 from html.parser import HTMLParser
+from io import BytesIO
 
 import pytest
+from matplotlib.figure import Figure
 
 from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
 from gferm.experiments.page import picture_part, table_part, to_html
@@ -94,6 +96,17 @@ def test_html_tables_read_back(sheets):
     assert "prefers-color-scheme: dark" in page
     assert 'src="data:image/png;base64,' in page
     assert "http" not in page  # nothing from elsewhere
+
+
+def test_letters_of_all_pictures_are_of_one_size():
+    """A page gives a picture as much room as it has pixels."""
+
+    def width(pixels):
+        file = BytesIO()
+        Figure(figsize=(pixels / 100, 1), dpi=100).savefig(file, format="png")
+        return int(re.search(r'width="(\d+)"', picture_part("p", "P", file.getvalue()).body)[1])
+
+    assert width(1000) == 2 * width(500) > 500
 
 
 def test_nothing_in_a_cell_is_read_as_markup():
