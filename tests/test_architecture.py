@@ -13,7 +13,7 @@ SOURCE = Path(gferm.__file__).parent
 
 # A module may import from earlier lines only, or from its own package.
 LAYERS = [
-    {"arrays", "device", "exceptions", "progress", "threads"},
+    {"arrays", "device", "exceptions", "progress", "sheets", "threads"},
     {"blocks"},
     {"bins", "pair_norm", "sensitive"},
     {"cells", "datasets", "fairness_losses", "kernels", "losses"},

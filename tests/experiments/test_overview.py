@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from gferm.experiments.layout import FAR
 from gferm.experiments.overview import WHY, build_overview
 from gferm.experiments.paper import TABLES
 from gferm.experiments.summary import summarize
 from gferm.experiments.tables import build_table
+from gferm.sheets.layout import FAR
 from tests.experiments.synthetic import make_records
 
 

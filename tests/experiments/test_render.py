@@ -7,10 +7,10 @@ from io import BytesIO
 import pytest
 from matplotlib.figure import Figure
 
-from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed, spread
 from gferm.experiments.page import picture_part, table_part, to_html
-from gferm.experiments.render import TALL, to_latex, to_markdown
-from gferm.experiments.summary import Spread
+from gferm.experiments.summary import Spread, spread
+from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.sheets.markup import TALL, to_latex, to_markdown
 from tests.experiments.synthetic import make_sheets
 
 NASTY = "[0] a|b & <script>alert('_x_')</script> 100% $5 #1 {y} ~ ^ \\cmd *bold* [l](u) `c`"

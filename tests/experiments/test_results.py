@@ -11,14 +11,14 @@ from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import RAISES_SLIGHTLY, REVERSED, WEIGHTED_DGF, check_claims
 from gferm.experiments.consistency import RELAXED, SIZES, Consistency
 from gferm.experiments.consistency import STUDIES as CONSISTENCY_STUDIES
-from gferm.experiments.layout import number, spread
 from gferm.experiments.overview import build_overview
 from gferm.experiments.paper import FOLDS, REPEATS, TABLES, methods_of
 from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.protocol import settings_of
-from gferm.experiments.render import to_latex, to_markdown
-from gferm.experiments.summary import COMPARED, summarize
+from gferm.experiments.summary import COMPARED, spread, summarize
 from gferm.experiments.tables import build_tables
+from gferm.sheets.layout import number
+from gferm.sheets.markup import to_latex, to_markdown
 
 ROOT = Path(__file__).parents[2]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"

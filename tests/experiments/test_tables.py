@@ -6,9 +6,8 @@ import pytest
 
 from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import ERROR, HOLDS, REVERSED, UNCLEAR, check_claims
-from gferm.experiments.layout import MISSING, spread
 from gferm.experiments.paper import TABLES, methods_of
-from gferm.experiments.summary import COMPARED, Spread, summarize
+from gferm.experiments.summary import COMPARED, Spread, spread, summarize
 from gferm.experiments.tables import (
     AVERAGE_NAMES,
     FAR,
@@ -18,6 +17,7 @@ from gferm.experiments.tables import (
     build_table,
     build_tables,
 )
+from gferm.sheets.layout import MISSING
 from tests.experiments.synthetic import make_records
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from gferm.cli.sheets import to_terminal
 from gferm.cli.terminal import INTERRUPTED, console, errors, one_line_errors
 from gferm.exceptions import ExperimentError
 from gferm.experiments.consistency import run_consistency
@@ -16,6 +15,7 @@ from gferm.experiments.paper import REPEATS
 from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.reproduce import ALL, TARGETS, check_known, page_name
 from gferm.experiments.reproduce import reproduce as run
+from gferm.sheets.terminal import to_terminal
 
 CONSISTENCY = "consistency"
 DETAILS = "claims-"  # every single comparison: for the page, too long for a terminal

@@ -18,10 +18,10 @@ from gferm.experiments.claims import (
     USUAL_DGF,
     Finding,
 )
-from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed
 from gferm.experiments.paper import BINARY, CONTINUOUS
 from gferm.experiments.summary import Summary
 from gferm.experiments.tables import DATA_NAMES, DIGITS, STAND_IN
+from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
 
 STUDIES = {BINARY: "binary sensitive attribute", CONTINUOUS: "continuous sensitive attribute"}
 INTERVALS = (

@@ -8,10 +8,10 @@ from itertools import groupby
 import numpy as np
 
 from gferm.experiments.claims import PAPERS_DATA
-from gferm.experiments.layout import MISSING, Column, Section, Sheet, number, signed
 from gferm.experiments.paper import TABLES, Method, Table
 from gferm.experiments.summary import Summary
 from gferm.experiments.tables import DATA_NAMES, DIGITS, MEASURES, in_deviations, is_far
+from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
 
 NEAR = (
     "within 1 sd: no further from the paper's value than one of its standard deviations (those of "

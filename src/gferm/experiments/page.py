@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gferm.experiments.layout import FAR, Sheet
+from gferm.sheets.html import to_html_table
+from gferm.sheets.layout import Sheet
 
 STYLE = """\
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --rule: #bbb; --faint: #5c5c5c;
@@ -62,30 +63,7 @@ class Part:
 
 def table_part(sheet: Sheet) -> Part:
     """Make a section of a table and its notes."""
-    groups = "".join(f'<th colspan="{n}">{escape(name)}</th>' for name, n in sheet.groups)
-    names = "".join(f'<th scope="col">{escape(column.name)}</th>' for column in sheet.columns)
-    lines = [
-        # what scrolls sideways can be reached with the keyboard
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(sheet.title)}">',
-        f"<table>\n<thead><tr>{groups}</tr><tr>{names}</tr></thead>",
-    ]
-    for section in sheet.sections:
-        lines.append("<tbody>")
-        if section.title:
-            span = f'<th class="section" colspan="{len(sheet.columns)}">'
-            lines.append(f"<tr>{span}{escape(section.title)}</th></tr>")
-        for row in section.rows:
-            lines.append(f"<tr>{''.join(map(_cell, row))}</tr>")
-        lines.append("</tbody>")
-    lines.append("</table></div>")
-    if sheet.notes:
-        lines.append(f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in sheet.notes)}</ul>")
-    return Part(sheet.name, sheet.title, "\n".join(lines))
-
-
-def _cell(text: str) -> str:
-    tag = '<td class="far">' if text.endswith(FAR) else "<td>"
-    return f"{tag}{escape(text)}</td>"
+    return Part(sheet.name, sheet.title, to_html_table(sheet))
 
 
 def picture_part(name: str, caption: str, png: bytes) -> Part:

@@ -34,16 +34,16 @@ from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import PAPERS_DATA, check_claims
 from gferm.experiments.figures import draw_frontier, draw_histogram
 from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
-from gferm.experiments.layout import Sheet
 from gferm.experiments.overview import build_overview
 from gferm.experiments.page import picture_part, table_part, to_html
 from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, REPEATS, TABLES
 from gferm.experiments.problems import PROBLEMS, Problem
 from gferm.experiments.protocol import open_journals, run_protocol, settings_of
-from gferm.experiments.render import to_latex, to_markdown
 from gferm.experiments.summary import Summary, summarize
 from gferm.experiments.tables import build_table
 from gferm.plotting.style import need_matplotlib
+from gferm.sheets.layout import Sheet
+from gferm.sheets.markup import to_latex, to_markdown
 
 ALL, RUNS = "all", "run.json"
 TARGETS = (*TABLES, FIGURE, ALL)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from gferm.exceptions import ExperimentError
 from gferm.experiments.paper import COMPARED, FOLDS, N_PERMUTATIONS, USUAL_BINS
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
+from gferm.sheets.layout import MISSING, number
 
 Record: TypeAlias = Mapping[str, Any]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -221,3 +222,11 @@ def _summarize_pooled(repeats: Sequence[Sequence[Record]], key: str) -> Pooled:
 def _error_of_all_rows(folds: Sequence[Record], key: str) -> float:
     errors = [record["models"][key]["error"] for record in folds]
     return float(np.average(errors, weights=[record["n_test"] for record in folds]))
+
+
+def spread(value: Spread | None, digits: int) -> str:
+    """Write a mean and, where there is one, its standard deviation."""
+    if value is None:
+        return MISSING
+    mean, std = number(value.mean, digits), number(value.std, digits)
+    return mean if std == MISSING else f"{mean}±{std}"

@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gferm.cli.sheets import SHORTEST, to_terminal
-from gferm.experiments.layout import Column, Section, Sheet
+from gferm.sheets.layout import Column, Section, Sheet
+from gferm.sheets.terminal import SHORTEST, to_terminal
 from tests.experiments.synthetic import make_sheets
 
 

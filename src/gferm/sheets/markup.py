@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gferm.experiments.layout import Section, Sheet
+from gferm.sheets.layout import Section, Sheet
 
 LATEX = {
     "\\": r"\textbackslash{}",

@@ -1,13 +1,12 @@
 """A table as plain data: words in rows, and how numbers become words.
 
-Nothing here knows how a table is shown (render.py) or where its numbers come from (tables.py).
+Nothing here knows how a table is shown (terminal.py, markup.py, html.py) or where its numbers come
+from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
-from gferm.experiments.summary import Spread
 
 MISSING = "–"
 FAR = "*"  # after a number that the reader should notice
@@ -98,11 +97,3 @@ def signed(value: float | None, digits: int) -> str:
     text = number(value, digits)
     nothing_to_sign = text == MISSING or text.startswith("−") or float(text) == 0
     return text if nothing_to_sign else f"+{text}"
-
-
-def spread(value: Spread | None, digits: int) -> str:
-    """Write a mean and, where there is one, its standard deviation."""
-    if value is None:
-        return MISSING
-    mean, std = number(value.mean, digits), number(value.std, digits)
-    return mean if std == MISSING else f"{mean}±{std}"

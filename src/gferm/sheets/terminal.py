@@ -18,7 +18,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from gferm.experiments.layout import Sheet
+from gferm.sheets.layout import Sheet
 
 NARROWEST = 4  # the name of a column is not broken into shorter lines than this …
 SHORTEST = 16  # … and that of a row not into shorter ones than this
