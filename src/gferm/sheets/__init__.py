@@ -1,0 +1,1 @@
+"""Tables as plain data, and their ways onto a terminal, a page and paper."""
