@@ -1,12 +1,14 @@
 """gferm: fair predictors for categorical, continuous and several sensitive attributes."""
 
 from gferm import datasets, losses, metrics
+from gferm.auditing import Audit, audit
 from gferm.bins import Bins
 from gferm.estimators import FairClassifier, FairKernelProjection, FairProjection, FairRegressor
 from gferm.frontier import Frontier, frontier
 from gferm.model_selection import FairClassifierCV, FairRegressorCV, fairest_within
 
 __all__ = [
+    "Audit",
     "Bins",
     "FairClassifier",
     "FairClassifierCV",
@@ -15,6 +17,7 @@ __all__ = [
     "FairRegressor",
     "FairRegressorCV",
     "Frontier",
+    "audit",
     "datasets",
     "fairest_within",
     "frontier",

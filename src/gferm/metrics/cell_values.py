@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import UndefinedMetricWarning
 
-from gferm.arrays import Array
-from gferm.cells import Cells
+from gferm.arrays import Array, Codes
+from gferm.cells import Cells, Partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +66,40 @@ class CellValues:
 
     def gaps(self, min_cell_size: int = 1) -> tuple[Array, Array]:
         """Give |difference| of every populated unordered pair, and its harmonic count."""
-        gaps, weights = [], []
-        for partition, table in zip(self.cells.partitions, self.tables, strict=True):
-            p, q = np.triu_indices(table.shape[-1], k=1)
-            smaller = np.minimum(partition.counts[:, p], partition.counts[:, q])
-            populated = smaller >= max(min_cell_size, 1)
+        weights = []
+        for partition, (p, q), populated in self._pairs(min_cell_size):
             mass = partition.weights
             with np.errstate(invalid="ignore", divide="ignore"):
                 harmonic = 2.0 / (1.0 / mass[:, p] + 1.0 / mass[:, q])
-            gaps.append(np.abs(table[..., p] - table[..., q])[..., populated])
             weights.append(harmonic[populated])
-        return np.concatenate(gaps, axis=-1), np.concatenate(weights)
+        return np.abs(self.signed_gaps(min_cell_size)), np.concatenate(weights)
+
+    def signed_gaps(self, min_cell_size: int = 1) -> Array:
+        """Give the differences themselves, the first group's value minus the second's."""
+        gaps = [
+            (table[..., p] - table[..., q])[..., populated]
+            for (_, (p, q), populated), table in zip(
+                self._pairs(min_cell_size), self.tables, strict=True
+            )
+        ]
+        return np.concatenate(gaps, axis=-1)
+
+    def compared(self, min_cell_size: int = 1) -> list[tuple[Partition, int, int, int]]:
+        """List the populated pairs as (partition, label bin, group, group), as gaps has them."""
+        return [
+            (partition, int(k), int(p[pair]), int(q[pair]))
+            for partition, (p, q), populated in self._pairs(min_cell_size)
+            for k, pair in np.argwhere(populated)
+        ]
+
+    def _pairs(
+        self, min_cell_size: int
+    ) -> Iterator[tuple[Partition, tuple[Codes, Codes], npt.NDArray[np.bool_]]]:
+        """Give the unordered pairs of groups, and in which label bins both have enough rows."""
+        for partition in self.cells.partitions:
+            p, q = np.triu_indices(len(partition.groups), k=1)
+            smaller = np.minimum(partition.counts[:, p], partition.counts[:, q])
+            yield partition, (p, q), smaller >= max(min_cell_size, 1)
 
     @property
     def n_ordered_pairs(self) -> int:

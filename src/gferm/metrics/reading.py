@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,58 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme, SensitiveBins
 from gferm.exceptions import OutsideBinsWarning
-from gferm.sensitive import read_sensitive_features
+from gferm.sensitive import SensitiveColumn, read_sensitive_features
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows that count, checked, and the cells they fall into.
+
+    Attributes
+    ----------
+    y, predictions : arrays of shape (n_samples,)
+    columns : tuple of SensitiveColumn
+    weight : array of shape (n_samples,) or None
+    cells : Cells
+    """
+
+    y: npt.NDArray[Any]
+    predictions: npt.NDArray[Any]
+    columns: tuple[SensitiveColumn, ...]
+    weight: Array | None
+    cells: Cells
+
+    @property
+    def outside(self) -> int:
+        """How many labels and groups lie in no bin; classes left out on purpose do not count."""
+        found = int(sum((part.codes < 0).sum() for part in self.cells.partitions))
+        if not self.cells.label_bins.selective:
+            found += int((self.cells.label_codes < 0).sum())
+        return found
+
+
+def read_rows(
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    sample_weight: Any,
+    y_bins: BinsLike,
+    s_bins: SensitiveBins,
+    intersectional: bool,
+) -> Rows:
+    """Check everything and sort the rows into cells."""
+    y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
+    same_length(y, predictions)
+    columns = read_sensitive_features(sensitive_features, y.size, like=[y_true, y_pred])
+    weight = weights(sample_weight, y)
+    if weight is not None and not weight.all():  # a row of weight zero is no row
+        kept = weight > 0
+        y, predictions, weight = y[kept], predictions[kept], weight[kept]
+        columns = tuple(column.keep(kept) for column in columns)
+    scheme = CellScheme.resolve(
+        y, columns, y_bins=y_bins, s_bins=s_bins, intersectional=intersectional, weight=weight
+    )
+    return Rows(y, predictions, columns, weight, scheme.assign(y, columns, weight))
 
 
 def sort_into_cells(
@@ -26,18 +78,10 @@ def sort_into_cells(
     intersectional: bool,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Cells]:
     """Check everything and give (y_true, y_pred, cells); say which values lie in no bin."""
-    y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
-    same_length(y, predictions)
-    columns = read_sensitive_features(sensitive_features, y.size, like=[y_true, y_pred])
-    weight = weights(sample_weight, y)
-    if weight is not None and not weight.all():  # a row of weight zero is no row
-        kept = weight > 0
-        y, predictions, weight = y[kept], predictions[kept], weight[kept]
-        columns = tuple(column.keep(kept) for column in columns)
-    scheme = CellScheme.resolve(
-        y, columns, y_bins=y_bins, s_bins=s_bins, intersectional=intersectional, weight=weight
+    rows = read_rows(
+        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
-    cells = scheme.assign(y, columns, weight)
+    cells = rows.cells
     if not cells.partitions:
         raise ValueError(
             "s_bins='continuous' has no groups, so there are no cells; use sensitive_correlation, "
@@ -50,17 +94,14 @@ def sort_into_cells(
             OutsideBinsWarning,
             stacklevel=3,
         )
-    outside = int(sum((p.codes < 0).sum() for p in cells.partitions))
-    if not scheme.label_bins.selective:
-        outside += int((cells.label_codes < 0).sum())
-    if outside:
+    if rows.outside:
         warnings.warn(
-            f"{outside} values of y_true or sensitive_features lie in no bin and are left out; "
-            "widen the outer edges of y_bins or s_bins to count them.",
+            f"{rows.outside} values of y_true or sensitive_features lie in no bin and are left "
+            "out; widen the outer edges of y_bins or s_bins to count them.",
             OutsideBinsWarning,
             stacklevel=3,
         )
-    return y, predictions, cells
+    return rows.y, rows.predictions, cells
 
 
 def labels(values: Any, name: str) -> npt.NDArray[Any]:

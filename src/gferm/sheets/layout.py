@@ -6,9 +6,12 @@ from.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import floor, isfinite, log10
 
 MISSING = "–"
+MOST_DECIMALS = 12
 FAR = "*"  # after a number that the reader should notice
 
 
@@ -97,3 +100,16 @@ def signed(value: float | None, digits: int) -> str:
     text = number(value, digits)
     nothing_to_sign = text == MISSING or text.startswith("−") or float(text) == 0
     return text if nothing_to_sign else f"+{text}"
+
+
+def decimals(values: Iterable[float | None], digits: int = 3) -> int:
+    """Give the decimals that show ``digits`` digits of the largest of some numbers."""
+    sizes = [abs(value) for value in values if value is not None and isfinite(value)]
+    largest = max(sizes, default=0.0)
+    nothing = largest < 10.0**-MOST_DECIMALS
+    return 0 if nothing else max(digits - 1 - floor(log10(largest)), 0)
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """Write a number with as many decimals as show ``digits`` digits of it."""
+    return number(value, decimals([value], digits))

@@ -56,6 +56,16 @@ def to_terminal(sheet: Sheet, *, width: int | None = None) -> _AsWide:
 
 
 @dataclass(frozen=True)
+class FittingSheet:
+    """A table that a console prints in the room it has."""
+
+    sheet: Sheet
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield to_terminal(self.sheet, width=options.max_width)
+
+
+@dataclass(frozen=True)
 class _AsWide:
     """A table as wide as it is, whatever room there is, and notes that keep to the room."""
 

@@ -1,0 +1,159 @@
+"""audit: predictions of any model in, `Audit` out.
+
+rows → cells and quantities    metrics/reading.py, outcome.py
+→ sums of the sample, of a thousand draws and a thousand shuffles
+evidence.py, sums.py, resampling.py
+→ figures, cells, gaps    measures.py, findings.py
+→ sentences               verdict.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from gferm.auditing.evidence import gather
+from gferm.auditing.findings import GAP_KINDS, find_cells, find_figures, find_gaps, find_groups
+from gferm.auditing.outcome import bins_of_labels, read_outcome
+from gferm.auditing.result import Audit
+from gferm.cells import SensitiveBins
+from gferm.fairness_losses import FairnessLoss
+from gferm.metrics.reading import Rows, labels, read_rows, same_length
+
+MOST_PAIRS = 50_000  # whose draws still fit into memory
+
+
+def audit(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    y_bins: Any = 10,
+    s_bins: SensitiveBins = "auto",
+    intersectional: bool = True,
+    loss: str | FairnessLoss = "linear",
+    min_cell_size: int = 1,
+    small_cell_size: int = 10,
+    n_boot: int = 1000,
+    ci_quantiles: Sequence[float] = (0.025, 0.975),
+    n_permutations: int = 1000,
+    random_state: Any = 0,
+) -> Audit:
+    """Audit any model's predictions: how groups are treated, and whether it is more than noise.
+
+    Parameters
+    ----------
+    y_true, y_pred : arrays of shape (n_samples,)
+        Labels and predictions: numbers, or classes on both sides.
+    sensitive_features : array, Series, data frame or dict of columns
+        One row per sample; several attributes, categorical or continuous.
+    sample_weight : array of shape (n_samples,), default=None
+    y_bins : int, edges, Bins, "classes" or list of classes, default=10
+        Bins of the label, as in `FairRegressor`. Words, and the same two numbers on both sides, are
+        classes. 1 compares whole groups.
+    s_bins, intersectional
+        As in `FairRegressor`; with s_bins="continuous" an attribute is compared by covariance.
+    loss : str or callable, default="linear"
+        The loss of LGF: a name of `gferm.metrics` or ``loss(y_pred, y_true)``.
+    min_cell_size : int, default=1
+        Cells with fewer rows are not compared.
+    small_cell_size : int, default=10
+        Cells with fewer rows are reported as small.
+    n_boot, n_permutations : int, default=1000
+        Draws for the intervals, shuffles for the chance; 0 leaves them out.
+    ci_quantiles : sequence of float, default=(0.025, 0.975)
+        Increasing quantiles of the intervals.
+    random_state : int, RandomState or None, default=0
+        An audit gives the same numbers each time, unless this is None.
+
+    Returns
+    -------
+    Audit
+
+    Examples
+    --------
+    >>> import gferm
+    >>> X, y, s = gferm.datasets.load_law(return_X_y=True)
+    >>> model = gferm.FairRegressor(kernel="linear", epsilon=None).fit(X[::2], y[::2])
+    >>> found = gferm.audit(y[1::2], model.predict(X[1::2]), sensitive_features=s[1::2], y_bins=5)
+    >>> found.figures["mean_gap"].chance.p < 0.01
+    True
+    """
+    levels = _read_levels(ci_quantiles)
+    _require_counts(n_boot=n_boot, n_permutations=n_permutations)
+    _require_counts(1, min_cell_size=min_cell_size, small_cell_size=small_cell_size)
+    y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
+    same_length(y, predictions)
+    y_bins = bins_of_labels(y, predictions, y_bins)
+    rows = read_rows(
+        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
+    )
+    if n_boot or n_permutations:
+        _require_few_pairs(rows)
+    outcome = read_outcome(rows, loss)
+    evidence = gather(
+        rows,
+        outcome,
+        min_cell_size=min_cell_size,
+        small_cell_size=small_cell_size,
+        n_boot=n_boot,
+        n_permutations=n_permutations,
+        levels=levels,
+        rng=np.random.default_rng(check_random_state(random_state).randint(2**31)),
+    )
+    kinds = [kind for kind in GAP_KINDS if kind in outcome.quantities and rows.cells.partitions]
+    return Audit(
+        rows=rows,
+        task=outcome.task,
+        positive=outcome.positive,
+        outside=rows.outside,
+        settings={
+            "intersectional": intersectional,
+            "loss": loss if isinstance(loss, str) else getattr(loss, "__name__", repr(loss)),
+            "min_cell_size": min_cell_size,
+            "small_cell_size": small_cell_size,
+            "n_boot": n_boot,
+            "ci_quantiles": levels,
+            "n_permutations": n_permutations,
+            "weighted": rows.weight is not None,
+        },
+        figures={figure.name: figure for figure in find_figures(evidence)},
+        cells=tuple(find_cells(evidence)),
+        groups=tuple(find_groups(evidence)),
+        all_gaps=tuple(gap for kind in kinds for gap in find_gaps(evidence, kind)),
+    )
+
+
+def _read_levels(ci_quantiles: Sequence[float]) -> tuple[float, ...]:
+    levels = np.asarray(ci_quantiles, dtype=float)
+    increasing = levels.ndim == 1 and levels.size > 1 and bool((np.diff(levels) > 0).all())
+    if not increasing or levels[0] <= 0 or levels[-1] >= 1:
+        raise ValueError(
+            f"ci_quantiles={ci_quantiles!r} must be at least two increasing numbers between 0 and "
+            "1, such as (0.025, 0.975)."
+        )
+    return tuple(levels.tolist())
+
+
+def _require_counts(least: int = 0, **counts: Any) -> None:
+    for name, count in counts.items():
+        if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
+            raise ValueError(f"{name}={count!r} must be an integer of at least {least}.")
+
+
+def _require_few_pairs(rows: Rows) -> None:
+    """A table of every draw and pair must fit into memory."""
+    n_pairs = sum(
+        part.counts.shape[0] * len(part.groups) * (len(part.groups) - 1) // 2
+        for part in rows.cells.partitions
+    )
+    if n_pairs > MOST_PAIRS:
+        raise ValueError(
+            f"{n_pairs} pairs of cells are too many to be drawn again: make fewer groups (s_bins, "
+            "intersectional=False), or leave intervals and chance out: n_boot=0, n_permutations=0."
+        )

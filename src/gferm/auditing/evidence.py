@@ -1,0 +1,138 @@
+"""Evidence: the tables of the sample, of rows drawn again and of groups shuffled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.auditing.measures import EVERYBODY, WITHIN_BINS, Question
+from gferm.auditing.outcome import Outcome
+from gferm.auditing.resampling import bootstrap, observed, shuffles
+from gferm.auditing.sums import (
+    MASS,
+    SQUARED,
+    STANDARD,
+    Strata,
+    Sums,
+    Tables,
+    Term,
+    moments_with,
+    squared,
+)
+from gferm.metrics.reading import Rows
+
+OF_GROUPS = ("prediction", "error")  # the quantities that whole groups are compared by
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What figures are read from.
+
+    Attributes
+    ----------
+    rows : Rows
+    question : Question
+    seen : Tables
+        One draw: the sample itself.
+    drawn : Tables or None
+    shuffled : dict of Tables
+        By which shuffle.
+    levels : tuple of float
+        The quantiles of intervals.
+    small : int
+        Cells with fewer rows are small.
+    """
+
+    rows: Rows
+    question: Question
+    seen: Tables
+    drawn: Tables | None
+    shuffled: dict[str, Tables]
+    levels: tuple[float, ...]
+    small: int
+
+
+def gather(
+    rows: Rows,
+    outcome: Outcome,
+    *,
+    min_cell_size: int,
+    small_cell_size: int,
+    n_boot: int,
+    n_permutations: int,
+    levels: tuple[float, ...],
+    rng: np.random.Generator,
+) -> Evidence:
+    """Sum over the rows, over rows that are drawn again, and over shuffles."""
+    question = _ask(rows, outcome, min_cell_size)
+    strata = Strata.of(rows.cells)
+    terms, spread = _terms(rows, outcome, question)
+
+    def tables(sums: Sums) -> Tables:
+        return Tables(rows.cells, strata, sums, spread)
+
+    shuffled = {}
+    if n_permutations:
+        pooled = {MASS, *OF_GROUPS, STANDARD, SQUARED}
+        pooled |= {name for one in question.numeric for name in (*moments_with(one), squared(one))}
+        of_groups = {name: term for name, term in terms.items() if name in pooled}
+        shuffled[WITHIN_BINS] = tables(shuffles(strata, terms, n_permutations, rng))
+        shuffled[EVERYBODY] = tables(
+            shuffles(strata, of_groups, n_permutations, rng, everybody=True)
+        )
+    return Evidence(
+        rows=rows,
+        question=question,
+        seen=tables(observed(strata, terms)),
+        drawn=tables(bootstrap(strata, terms, n_boot, rng)) if n_boot else None,
+        shuffled=shuffled,
+        levels=levels,
+        small=small_cell_size,
+    )
+
+
+def _ask(rows: Rows, outcome: Outcome, min_cell_size: int) -> Question:
+    labels = rows.cells.label_bins.labels
+    return Question(
+        task=outcome.task,
+        quantities=frozenset(outcome.quantities),
+        min_cell_size=min_cell_size,
+        positive_bin=labels.index(outcome.positive) if outcome.positive in labels else None,
+        continuous=tuple(score.name for score in rows.cells.scores),
+        numeric=tuple(
+            column.name
+            for column in rows.columns
+            if column.values.dtype.kind in "biuf" and not column.nominal
+        ),
+    )
+
+
+def _terms(rows: Rows, outcome: Outcome, question: Question) -> tuple[dict[str, Term], float]:
+    """Give the products whose sums are needed, and the standard deviation of the predictions."""
+    weight = np.ones(rows.y.size) if rows.weight is None else rows.weight
+    terms = {name: Term(weight * values) for name, values in outcome.quantities.items()}
+    if rows.weight is not None:
+        terms[MASS] = Term(weight)
+    if "prediction" not in outcome.quantities or not question.numeric:
+        return terms, 1.0
+    f, spread = _standardise(outcome.quantities["prediction"], rows.weight)
+    terms |= {STANDARD: Term(weight * f), SQUARED: Term(weight * f**2)}
+    for column in rows.columns:
+        if column.name in question.numeric:
+            s, _ = _standardise(column.values.astype(float), rows.weight)
+            _, first, mixed = moments_with(column.name)
+            terms[first] = Term(weight, s)
+            terms[mixed] = Term(weight * f, s)
+            terms[squared(column.name)] = Term(weight, s**2)
+    return terms, spread
+
+
+def _standardise(values: Array, weight: Array | None) -> tuple[Array, float]:
+    """Give values in standard deviations from their mean (zeros if constant), and the deviation."""
+    centred = values - np.average(values, weights=weight)
+    spread = float(np.sqrt(np.average(centred**2, weights=weight)))
+    if spread <= 1e-12 * np.abs(values).max():
+        return np.zeros_like(centred), spread
+    return centred / spread, spread

@@ -1,0 +1,179 @@
+"""Findings: what the tables of `Evidence` say, as figures, cells, groups and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.auditing.evidence import Evidence
+from gferm.auditing.measures import MEASURES, WITHIN_BINS, Measure
+from gferm.auditing.result import Cell, Chance, Figure, Gap
+from gferm.auditing.shares import newcombe, wilson
+from gferm.auditing.sums import Tables
+from gferm.cells import Partition
+from gferm.metrics import chance
+from gferm.metrics.cell_values import CellValues
+
+GAP_KINDS = ("rate", "prediction", "residual", "error")
+MEANS = ("label", "prediction", "residual", "error", "loss", "rate")
+NULL_LEVELS = (0.025, 0.975)
+LEAST_ROWS = 2  # nobody knows how well the mean of fewer is known
+
+Reader = Callable[[Tables, str], CellValues]
+
+
+def find_figures(evidence: Evidence) -> Iterator[Figure]:
+    """Give every figure that applies."""
+    for measure in MEASURES:
+        seen = measure.value(evidence.seen, evidence.question)
+        if seen is not None:
+            yield _figure(measure, float(seen[0]), evidence)
+
+
+def _figure(measure: Measure, seen: float, evidence: Evidence) -> Figure:
+    interval, null = None, None
+    if measure.shuffled in evidence.shuffled and not np.isnan(seen):
+        values = measure.value(evidence.shuffled[measure.shuffled], evidence.question)
+        found = chance.Chance(seen, np.asarray(values))
+        null = Chance(found.mean, found.high, float(found.p), measure.shuffled)
+    if evidence.drawn is not None and not np.isnan(seen):
+        draws = np.asarray(measure.value(evidence.drawn, evidence.question))
+        interval = basic_interval(measure, seen, draws, null, evidence.levels)
+    name, title, meaning, unit = measure.name, measure.title, measure.meaning, measure.unit
+    return Figure(name, title, meaning, unit, seen, interval, null)
+
+
+def basic_interval(
+    measure: Measure, seen: float, draws: Array, null: Chance | None, levels: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Give the quantiles of what a figure may really be: 2 · seen − those of the draws.
+
+    Noise makes a mean of |gaps| larger, and drawing again adds noise once more: the draws lie too
+    high by as much as the figure itself does, and so this mirror image covers where they do not.
+    Where chance alone explains the figure, it may be nothing at all, and the interval begins there.
+    """
+    found = 2.0 * seen - np.quantile(draws, 1.0 - np.array(levels))
+    if null is not None:
+        found[(np.array(levels) < 0.5) & (null.p > np.array(levels))] = measure.least
+    return tuple(np.clip(found, measure.least, measure.largest).tolist())
+
+
+def find_cells(evidence: Evidence) -> Iterator[Cell]:
+    """Give every cell, the empty ones too."""
+    return _describe(evidence, Tables.of)
+
+
+def find_groups(evidence: Evidence) -> Iterator[Cell]:
+    """Give every whole group, whatever the labels."""
+    return _describe(evidence, Tables.groups)
+
+
+def _describe(evidence: Evidence, read: Reader) -> Iterator[Cell]:
+    names = [name for name in MEANS if name in evidence.question.quantities]
+    means = {name: read(evidence.seen, name) for name in names}
+    cells, weight = means["error"].cells, evidence.rows.weight
+    pooled = cells is not evidence.rows.cells
+    draws = None
+    if evidence.drawn is not None and "prediction" in names:
+        draws = read(evidence.drawn, "prediction")
+    for place, part in enumerate(cells.partitions):
+        rates = predictions = None
+        if "rate" in names:
+            n, share = effective_rows(part, weight), means["rate"].tables[place][0]
+            rates = np.array([wilson(share, n, level) for level in evidence.levels])
+        if draws is not None:
+            predictions = np.quantile(draws.tables[place], evidence.levels, axis=0)
+            predictions[:, part.counts < LEAST_ROWS] = np.nan
+        for k, q in np.ndindex(part.counts.shape):
+            count = int(part.counts[k, q])
+            yield Cell(
+                attribute=part.name,
+                label_bin=None if pooled else cells.label_bins.labels[k],
+                group=part.groups[q],
+                count=count,
+                note="empty" if count == 0 else "small" if count < evidence.small else "",
+                **{name: _known(means[name].tables[place][0, k, q]) for name in names},
+                rate_interval=_quantiles(rates, k, q),
+                prediction_interval=_quantiles(predictions, k, q),
+            )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _quantiles(table: Array | None, k: int, q: int) -> tuple[float, ...] | None:
+    if table is None or np.isnan(table[:, k, q]).any():
+        return None
+    return tuple(table[:, k, q].tolist())
+
+
+def find_gaps(evidence: Evidence, kind: str) -> Iterator[Gap]:
+    """Give the differences of every compared pair of cells."""
+    least = evidence.question.min_cell_size
+    values = evidence.seen.of(kind)
+    pairs = values.compared(least)
+    if not pairs:
+        return
+    low, high = (_rate_interval if kind == "rate" else _drawn_interval)(evidence, kind, pairs)
+    null = np.full((2, len(pairs)), np.nan)
+    if WITHIN_BINS in evidence.shuffled:
+        shuffled = evidence.shuffled[WITHIN_BINS].of(kind).signed_gaps(least)
+        null = np.quantile(shuffled, NULL_LEVELS, axis=0)
+    labels = evidence.rows.cells.label_bins.labels
+    for i, ((part, k, p, q), value) in enumerate(
+        zip(pairs, values.signed_gaps(least)[0].tolist(), strict=True)
+    ):
+        counts = (int(part.counts[k, p]), int(part.counts[k, q]))
+        yield Gap(
+            kind=kind,
+            attribute=part.name,
+            label_bin=labels[k],
+            groups=(part.groups[p], part.groups[q]),
+            counts=counts,
+            value=value,
+            low=float(low[i]),
+            high=float(high[i]),
+            null_low=float(null[0, i]),
+            null_high=float(null[1, i]),
+            small=min(counts) < evidence.small,
+        )
+
+
+def _rate_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Array, Array]:
+    """Compare shares: Newcombe's interval, which does not collapse where rows are few."""
+    parts, found = evidence.rows.cells.partitions, evidence.seen.of(kind).tables
+    tables = {part.name: table[0] for part, table in zip(parts, found, strict=True)}
+    rows = {part.name: effective_rows(part, evidence.rows.weight) for part in parts}
+    first, second = np.array([tables[part.name][k, [p, q]] for part, k, p, q in pairs]).T
+    n_first, n_second = np.array([rows[part.name][k, [p, q]] for part, k, p, q in pairs]).T
+    low, high = (
+        newcombe(first, second, n_first, n_second, evidence.levels[end]) for end in (0, -1)
+    )
+    return low, high
+
+
+def _drawn_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Array, Array]:
+    unknown = np.full(len(pairs), np.nan)
+    if evidence.drawn is None:
+        return unknown, unknown
+    draws = evidence.drawn.of(kind).signed_gaps(evidence.question.min_cell_size)
+    low, high = np.quantile(draws, (evidence.levels[0], evidence.levels[-1]), axis=0)
+    few = np.array([min(part.counts[k, [p, q]]) < LEAST_ROWS for part, k, p, q in pairs])
+    return np.where(few, np.nan, low), np.where(few, np.nan, high)
+
+
+def effective_rows(part: Partition, weight: Array | None) -> Array:
+    """Give Kish's (Σw)²/Σw² of each cell; without weights, its rows."""
+    if weight is None:
+        return part.counts.astype(float)
+    inside = part.cell_of >= 0
+    squares = np.bincount(
+        part.cell_of[inside], weights=weight[inside] ** 2, minlength=part.counts.size
+    ).reshape(part.counts.shape)
+    with np.errstate(invalid="ignore"):
+        found: Array = part.weights**2 / squares
+    return found

@@ -1,0 +1,95 @@
+"""Draws: the sums of the sample itself, of rows drawn again, and of groups shuffled.
+
+bootstrap   rows are drawn with replacement within each stratum, so every draw has the counts of the
+            sample: an interval says how well the cells' means are known, given who was asked. A
+            draw is a table of repetitions W (n_draws × n), and its sums are W · terms: products of
+            matrices, stratum by stratum
+shuffles    the groups are shuffled within each label bin (or among everybody), so every draw keeps
+            the counts and has no unfairness but chance: the predictions move, the places stand
+
+Draws come in blocks that fit a core's cache, each with a random stream of its own: the result does
+not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.auditing.sums import Strata, Sums, Terms
+from gferm.threads import for_each
+
+BLOCK = 2**19  # drawn rows held at once by a thread
+
+DrawBlock = Callable[[int, np.random.Generator], Array]
+
+
+def observed(strata: Strata, terms: Terms) -> Sums:
+    """Give the sums of the sample itself: one draw."""
+    return {
+        name: np.add.reduceat(term.product[strata.order], strata.starts)[None]
+        for name, term in terms.items()
+    }
+
+
+def bootstrap(strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generator) -> Sums:
+    """Give the sums of rows that are drawn again within their strata."""
+    n, starts, sizes = strata.order.size, strata.starts, strata.sizes
+    values = np.column_stack([term.product[strata.order] for term in terms.values()])
+    first, span = np.repeat(starts, sizes), np.repeat(sizes, sizes).astype(float)
+
+    def draw(n_block: int, rng: np.random.Generator) -> Array:
+        place = rng.random((n_block, n))  # below 1, and so is its rounded product below the span
+        place *= span
+        rows = place.astype(np.intp)
+        rows += first + n * np.arange(n_block)[:, None]
+        repetitions = np.bincount(rows.ravel(), minlength=n_block * n).reshape(n_block, n)
+        weights = repetitions.astype(float)
+        sums = np.empty((starts.size, n_block, values.shape[1]))
+        for stratum, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            rows_of = slice(start, start + size)
+            np.matmul(weights[:, rows_of], values[rows_of], out=sums[stratum])
+        return sums.transpose(2, 1, 0)
+
+    return _in_blocks(draw, strata, terms, n_draws, rng)
+
+
+def shuffles(
+    strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generator, *, everybody: bool = False
+) -> Sums:
+    """Give the sums with predictions shuffled against groups, within label bins or altogether."""
+    n = strata.order.size
+    sorted_terms = [term.take(strata.order) for term in terms.values()]
+    starts = np.zeros(1, dtype=np.intp) if everybody else strata.bin_starts
+    bins = [slice(*ends) for ends in zip(starts, [*starts[1:], n], strict=True)]
+
+    def draw(n_block: int, rng: np.random.Generator) -> Array:
+        rows = np.broadcast_to(np.arange(n, dtype=np.int32), (n_block, n)).copy()
+        for members in bins:
+            rng.permuted(rows[:, members], axis=1, out=rows[:, members])
+        sums = np.empty((len(sorted_terms), n_block, strata.starts.size))
+        for term, out in zip(sorted_terms, sums, strict=True):
+            moved = term.own[rows]
+            if term.place is not None:
+                moved *= term.place
+            np.add.reduceat(moved, strata.starts, axis=1, out=out)
+        return sums
+
+    return _in_blocks(draw, strata, terms, n_draws, rng)
+
+
+def _in_blocks(
+    draw: DrawBlock, strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generator
+) -> Sums:
+    step = max(BLOCK // strata.order.size, 1)
+    blocks = [slice(start, min(start + step, n_draws)) for start in range(0, n_draws, step)]
+    sums = np.empty((len(terms), n_draws, strata.starts.size))
+
+    def fill(block: tuple[slice, np.random.Generator]) -> None:
+        place, stream = block
+        sums[:, place] = draw(place.stop - place.start, stream)
+
+    for_each(fill, list(zip(blocks, rng.spawn(len(blocks)), strict=True)))
+    return dict(zip(terms, sums, strict=True))

@@ -1,0 +1,196 @@
+"""Rows become sums: all that an audit needs to know of n rows, for one sample or a thousand.
+
+The rows are sorted into strata, the crossings of label bin and group (of every partition). Every
+figure of an audit is a function of sums over strata of a few products per row, a ``Term``:
+
+    Σ own_i · place_i
+
+``own`` belongs to the prediction (a hit, a residual, …), ``place`` to the attribute. Drawing the
+rows again moves both; shuffling the groups moves one against the other. This file knows which sums
+there are, `resampling` draws them, `Tables` turns them into cell means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from gferm.arrays import Array, Codes
+from gferm.cells import Cells, Partition
+from gferm.metrics.cell_values import CellValues
+
+MASS = "weight"
+STANDARD, SQUARED = "standardised prediction", "its square"
+
+
+def moments_with(attribute: str) -> tuple[str, str, str]:
+    """Name the terms f, s and f·s of a numeric attribute, both standardised."""
+    return STANDARD, f"{attribute}: s", f"{attribute}: f s"
+
+
+def squared(attribute: str) -> str:
+    """Name the term s² of a numeric attribute."""
+    return f"{attribute}: s s"
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """What is summed: ``own`` moves with a row's prediction, ``place`` (or 1) with its group."""
+
+    own: Array
+    place: Array | None = None
+
+    @property
+    def product(self) -> Array:
+        """The term as it is in the rows."""
+        return self.own if self.place is None else self.own * self.place
+
+    def take(self, rows: Codes) -> Term:
+        """Give the term with its rows in another order."""
+        return Term(self.own[rows], None if self.place is None else self.place[rows])
+
+
+Terms = Mapping[str, Term]
+Sums = Mapping[str, Array]  # (n_draws, n_strata) of each term
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The rows in the order of their strata; the strata of one label bin are neighbours.
+
+    Attributes
+    ----------
+    order : array of shape (n_samples,)
+        The rows, sorted.
+    starts, bin_starts : arrays of int
+        Where a stratum, and where a label bin, begins in this order.
+    label_codes : array of shape (n_strata,)
+    groups : array of shape (n_partitions, n_strata)
+        The group of each stratum in every partition, −1 for none.
+    """
+
+    order: Codes
+    starts: Codes
+    bin_starts: Codes
+    label_codes: Codes
+    groups: Codes
+
+    @classmethod
+    def of(cls, cells: Cells) -> Strata:
+        """Cross the label bins with the groups of all partitions."""
+        codes = [cells.label_codes, *(part.codes for part in cells.partitions)]
+        key = np.zeros(cells.n_samples, dtype=np.intp)
+        for code in codes:  # numbered anew each time, so that many partitions cannot overflow
+            _, key = np.unique(key * (code.max() + 2) + code + 1, return_inverse=True)
+        order = np.argsort(key, kind="stable")
+        starts = np.searchsorted(key[order], np.arange(key.max() + 1))
+        first = order[starts]
+        labels = cells.label_codes[first]
+        bin_starts = starts[np.flatnonzero(np.diff(labels, prepend=-2))]
+        groups = np.array([part.codes[first] for part in cells.partitions], dtype=np.intp)
+        return cls(order, starts, bin_starts, labels, groups.reshape(-1, first.size))
+
+    @property
+    def sizes(self) -> Codes:
+        """Rows of each stratum."""
+        return np.diff(self.starts, append=self.order.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Cell means, group means and covariances of one sample, or of a stack of them.
+
+    Attributes
+    ----------
+    cells : Cells
+    strata : Strata
+    sums : dict of arrays of shape (n_draws, n_strata)
+        Of each term that was summed.
+    spread : float
+        The standard deviation of the predictions, the unit of their standardised terms.
+    """
+
+    cells: Cells
+    strata: Strata
+    sums: Sums
+    spread: float
+
+    def of(self, quantity: str) -> CellValues:
+        """Give the mean of a quantity in each cell, (n_draws, K, Q) for each partition."""
+        pairs = zip(self.cells.partitions, self._cell_sums(quantity), self._mass, strict=True)
+        return CellValues(
+            self.cells,
+            tuple(_mean(s, m).reshape(-1, *part.counts.shape) for part, s, m in pairs),
+        )
+
+    def groups(self, quantity: str) -> CellValues:
+        """Give the mean of a quantity in each whole group, (n_draws, 1, Q) for each partition."""
+        pooled = self.cells.pooled()
+        tables = []
+        for part, codes in zip(pooled.partitions, self.strata.groups, strict=True):
+            into = _member(codes, len(part.groups))
+            tables.append(_mean(self.sums[quantity] @ into, self._stratum_mass @ into)[:, None])
+        return CellValues(pooled, tuple(tables))
+
+    def total(self, quantity: str) -> Array:
+        """Give the mean of a quantity over all rows, (n_draws,)."""
+        return _mean(self._sums_of(quantity).sum(axis=1), self._sums_of(MASS).sum(axis=1))
+
+    def covariances(self, attribute: str) -> Array:
+        """Give the covariance of predictions and attribute in each label bin, (n_draws, K)."""
+        into = _member(self.strata.label_codes, self.cells.label_bins.n_bins)
+        f, s, fs = (self._sums_of(name) @ into for name in moments_with(attribute))
+        mass = self._sums_of(MASS) @ into
+        return self.spread * (_mean(fs, mass) - _mean(f, mass) * _mean(s, mass))
+
+    def correlations(self, attribute: str) -> Array:
+        """Give the correlation of predictions and attribute over all rows, (n_draws,)."""
+        f, s, fs = map(self.total, moments_with(attribute))
+        spread_f = self.total(SQUARED) - f**2
+        spread_s = self.total(squared(attribute)) - s**2
+        # both are standardised: what rounding leaves of a constant is nothing beside 1
+        known = np.minimum(spread_f, spread_s) > 1e-12
+        scale = np.sqrt(np.where(known, spread_f * spread_s, 1.0))
+        return np.where(known, (fs - f * s) / scale, np.nan)
+
+    def _sums_of(self, name: str) -> Array:
+        return self._stratum_mass if name == MASS else self.sums[name]
+
+    @cached_property
+    def _stratum_mass(self) -> Array:
+        """The weight of each stratum; without weights, every draw has the rows of the sample."""
+        return self.sums.get(MASS, self.strata.sizes[None].astype(float))
+
+    @cached_property
+    def _mass(self) -> list[Array]:
+        return [self._stratum_mass @ into for into in self._into_cells]
+
+    def _cell_sums(self, quantity: str) -> list[Array]:
+        return [self.sums[quantity] @ into for into in self._into_cells]
+
+    @cached_property
+    def _into_cells(self) -> list[sparse.csr_array]:
+        """One matrix (n_strata, K·Q) a partition: which strata make up which cell."""
+        return [
+            _member(self._cell_of(part, codes), part.counts.size)
+            for part, codes in zip(self.cells.partitions, self.strata.groups, strict=True)
+        ]
+
+    def _cell_of(self, part: Partition, codes: Codes) -> Codes:
+        labels = self.strata.label_codes
+        return np.where((labels < 0) | (codes < 0), -1, labels * len(part.groups) + codes)
+
+
+def _member(codes: Codes, size: int) -> sparse.csr_array:
+    inside = np.flatnonzero(codes >= 0)
+    ones = np.ones(inside.size)
+    return sparse.csr_array((ones, (inside, codes[inside])), shape=(codes.size, size))
+
+
+def _mean(sums: Array, mass: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / mass)

@@ -1,0 +1,145 @@
+"""An audit as tables: for a terminal, for a notebook, as text.
+
+Three `Sheet`s hold everything that is shown: figures with their interval and chance, groups, and
+cells. What is small or empty is said in the row itself.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from gferm.auditing.result import Cell, Figure
+from gferm.auditing.verdict import amount
+from gferm.sheets.html import to_html_table
+from gferm.sheets.layout import MISSING, Column, Section, Sheet, decimals, number
+
+if TYPE_CHECKING:
+    from gferm.auditing.result import Audit
+
+MARKS = {"fact": "·", "fair": "○", "unfair": "●", "caution": "!"}
+COLORS = {"fact": "", "fair": "green", "unfair": "red", "caution": "yellow"}
+MEANS = (  # of a cell: the field, its heading, and how soon it gives way where room is scarce
+    ("label", "label", 3),
+    ("prediction", "prediction", 0),
+    ("residual", "residual", 2),
+    ("error", "error", 1),
+    ("rate", "right bin", 0),
+)
+
+
+def heading(audit: Audit) -> str:
+    """Say what was audited, in a line."""
+    what = [*audit.attributes, *(f"{name} (continuous)" for name in audit.continuous)]
+    n = len(audit.label_bins)
+    bins = f"{n} label bin{'s' if n > 1 else ''}" if audit.task == "numbers" else f"{n} classes"
+    return f"Audit of {audit.n_rows} rows: {', '.join(what)}; {bins}"
+
+
+def sheets(audit: Audit) -> list[Sheet]:
+    """Give the tables: figures, groups, cells."""
+    found = [figures_sheet(tuple(audit.figures.values()))]
+    if audit.groups:
+        found.append(_means_sheet("groups", "Whole groups", audit.groups))
+        found.append(_means_sheet("cells", "Cells", audit.cells))
+    return found
+
+
+def figures_sheet(figures: tuple[Figure, ...]) -> Sheet:
+    """Make the table of figures."""
+    rows = []
+    for figure in figures:
+        low = high = mean = top = p = MISSING
+        if figure.interval is not None:
+            low, high = (amount(figure.interval[end], figure) for end in (0, -1))
+        if figure.chance is not None:
+            mean, top = (amount(v, figure) for v in (figure.chance.mean, figure.chance.high))
+            p = number(figure.chance.p, 3)
+        value = amount(figure.value, figure)
+        rows.append((figure.title, value, low, high, mean, top, p))
+    columns = (
+        Column("", "figure"),
+        Column("", "value"),
+        Column("interval", "from", optional=1),
+        Column("interval", "to", optional=1),
+        Column("chance alone", "mean"),
+        Column("chance alone", "95 % below", optional=2),
+        Column("chance alone", "p"),
+    )
+    notes = (
+        "Chance alone: groups shuffled within label bins; for mean distance, errors of groups and "
+        "correlation among everybody. p: the share of shuffles that reach the figure.",
+    )
+    return Sheet("figures", "Figures", columns, (Section("", tuple(rows)),), notes)
+
+
+def _means_sheet(name: str, title: str, cells: tuple[Cell, ...]) -> Sheet:
+    """Make a table of means: a section for each attribute and label bin."""
+    shown = [
+        (field, heading, decimals([getattr(cell, field) for cell in cells]), optional)
+        for field, heading, optional in MEANS
+        if any(getattr(cell, field) is not None for cell in cells)
+    ]
+    columns = (
+        Column("", "group"),
+        Column("", "rows"),
+        *(Column("mean", heading, optional) for _, heading, _, optional in shown),
+        Column("", "note"),
+    )
+    sections: dict[str, list[tuple[str, ...]]] = {}
+    for cell in cells:
+        where = cell.attribute if cell.label_bin is None else f"{cell.attribute}, {cell.label_bin}"
+        values = (number(getattr(cell, field), digits) for field, _, digits, _ in shown)
+        sections.setdefault(where, []).append((cell.group, str(cell.count), *values, cell.note))
+    return Sheet(
+        name,
+        title,
+        columns,
+        tuple(Section(where, tuple(rows)) for where, rows in sections.items()),
+    )
+
+
+def as_text(audit: Audit) -> str:
+    """Write the verdict and the figures with nothing but letters."""
+    lines = [heading(audit), ""]
+    lines += [f"{MARKS[one.kind]} {one.text}" for one in audit.verdict]
+    sheet = figures_sheet(tuple(audit.figures.values()))
+    rows = [tuple(column.name for column in sheet.columns), *sheet.sections[0].rows]
+    widths = [max(len(row[j]) for row in rows) for j in range(len(sheet.columns))]
+    lines.append("")
+    for row in rows:
+        first, *rest = (
+            text.ljust(width) if j == 0 else text.rjust(width)
+            for j, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *rest]).rstrip())
+    return "\n".join(lines)
+
+
+def as_rich(audit: Audit) -> Any:
+    """Give what a rich console prints."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from gferm.sheets.terminal import FittingSheet
+
+    parts: list[Any] = [Text(heading(audit), style="bold"), Text("")]
+    for one in audit.verdict:
+        mark = Text(f"{MARKS[one.kind]} ", style=COLORS[one.kind])
+        parts.append(mark + Text(one.text))
+    parts.append(Text(""))
+    return Group(*parts, *map(FittingSheet, sheets(audit)))
+
+
+def as_html(audit: Audit) -> str:
+    """Write a fragment for a notebook."""
+    verdict = "".join(f"<li>{MARKS[one.kind]} {escape(one.text)}</li>" for one in audit.verdict)
+    tables = "".join(
+        f"<details{' open' if sheet.name == 'figures' else ''}><summary>{escape(sheet.title)}"
+        f"</summary>{to_html_table(sheet)}</details>"
+        for sheet in sheets(audit)
+    )
+    return (
+        f'<div class="gferm-audit"><strong>{escape(heading(audit))}</strong>'
+        f'<ul style="list-style: none; padding-left: 0">{verdict}</ul>{tables}</div>'
+    )

@@ -1,0 +1,177 @@
+"""The verdict: what the figures of an audit say, in sentences, with how sure that is.
+
+A difference counts as seen where fewer than 5 % of the shuffles reach it. That is evidence, not a
+size: whether it matters is for people to decide, so each sentence gives the size, what chance alone
+would give, and the rows behind it. No evidence is not a proof of fairness; the upper end of the
+interval says how much unfairness these rows cannot exclude.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gferm.auditing.measures import SHARE, WITHIN_BINS
+from gferm.auditing.result import Chance, Figure, Gap, Statement
+from gferm.sheets.layout import decimals, number
+
+if TYPE_CHECKING:
+    from gferm.auditing.result import Audit
+
+LEVEL = 0.05  # the p-value below which a difference counts as seen
+MOST_NAMED = 3  # cells that a sentence names
+
+# What is judged: equal treatment at equal outcome first, then whole groups.
+JUDGED = (
+    "equalized_odds_difference",
+    "dgf_weighted",
+    "dgf",
+    "mean_gap",
+    "covariance",
+    "mean_distance",
+)
+WORDS = {
+    "rate": "rate of right predictions",
+    "prediction": "mean prediction",
+    "residual": "mean residual",
+    "error": "mean error",
+}
+
+
+def judge(audit: Audit) -> Iterator[Statement]:
+    """Give the sentences, the most important first."""
+    known = [audit.figures[name] for name in JUDGED if name in audit.figures]
+    if not known:
+        yield Statement("caution", "Nothing could be compared: no figure applies to these rows.")
+    yield from _headline(known)
+    for figure in known:
+        yield _judge_figure(figure)
+    yield from _where(audit)
+    yield from _cautions(audit)
+
+
+def _headline(figures: list[Figure]) -> Iterator[Statement]:
+    """Answer for equal outcomes, corrected for asking more than one figure (Bonferroni)."""
+    chances = [
+        figure.chance.p
+        for figure in figures
+        if figure.chance is not None and figure.chance.shuffled == WITHIN_BINS
+    ]
+    if not chances:
+        return
+    n = len(chances)
+    p = min(n * min(chances), 1.0)
+    asked = f"smallest p of {n} figures, times {n}: {p:.3f}" if n > 1 else f"p = {p:.3f}"
+    if p < LEVEL:
+        text = f"Groups with equal outcomes are treated differently, beyond chance ({asked})."
+        yield Statement("unfair", text)
+    else:
+        text = f"No difference between groups with equal outcomes is beyond chance ({asked})."
+        yield Statement("fair", f"{text} That is no proof of fairness.")
+
+
+def _judge_figure(figure: Figure) -> Statement:
+    what = f"{figure.title[0].upper()}{figure.title[1:]}"
+    if figure.value != figure.value:  # NaN
+        return Statement("caution", f"{what}: no label bin holds two groups, so nothing is known.")
+    size = f"{what} is {amount(figure.value, figure)}{_range(figure)}"
+    if figure.chance is None:
+        return Statement("fact", f"{size}; chance was not computed.")
+    chance = figure.chance
+    shuffles = (
+        f"groups shuffled {chance.shuffled} give {amount(chance.mean, figure)} on average and "
+        f"95 % of shuffles stay below {amount(chance.high, figure)} ({written_p(chance)})"
+    )
+    if chance.p < LEVEL:
+        return Statement("unfair", f"{size}, more than chance: {shuffles}.")
+    text = f"{size}, no more than chance: {shuffles}."
+    if figure.interval is not None:
+        text += f" These rows cannot exclude up to {amount(figure.interval[-1], figure)}."
+    return Statement("fair", text)
+
+
+def _range(figure: Figure) -> str:
+    if figure.interval is None:
+        return ""
+    low, high = amount(figure.interval[0], figure), amount(figure.interval[-1], figure)
+    return f" (interval {low} to {high})"
+
+
+def _where(audit: Audit) -> Iterator[Statement]:
+    """Name the largest gaps of rates that lie outside of what chance gives."""
+    kinds = [gap.kind for gap in audit.all_gaps]
+    if not kinds:
+        return
+    gaps = audit.gaps(kinds[0])
+    if all(gap.null_low != gap.null_low for gap in gaps):  # not computed
+        return
+    beyond = [gap for gap in gaps if gap.beyond_chance]
+    expected = max(round(LEVEL * len(gaps)), 1)
+    about = (
+        f"Pair by pair ({WORDS[gaps[0].kind]}), {len(beyond)} of {len(gaps)} differences are "
+        f"larger than in 95 % of shuffles; chance alone would make that about {expected}."
+    )
+    largest = sorted((gap for gap in beyond if not gap.small), key=_excess, reverse=True)
+    for gap in largest[:MOST_NAMED]:
+        about += f" In {_describe(gap)}"
+    yield Statement("unfair" if len(beyond) > 2 * expected else "fact", about)
+
+
+def _excess(gap: Gap) -> float:
+    """Say how far beyond chance a gap is."""
+    return max(gap.null_low - gap.value, gap.value - gap.null_high)
+
+
+def _describe(gap: Gap) -> str:
+    (first, second), (n_first, n_second) = gap.groups, gap.counts
+    size = number(abs(gap.value), decimals([gap.value]))
+    direction = "above" if gap.value > 0 else "below"
+    return (
+        f"{gap.label_bin}: the {WORDS[gap.kind]} of {first} ({n_first} rows) is {size} {direction} "
+        f"that of {second} ({n_second} rows)."
+    )
+
+
+def _cautions(audit: Audit) -> Iterator[Statement]:
+    if audit.empty:
+        names = _name_cells([f"{cell.group} in {cell.label_bin}" for cell in audit.empty])
+        yield Statement(
+            "caution",
+            f"{len(audit.empty)} of {len(audit.cells)} cells have no row ({names}): nothing is "
+            "known there, and no figure counts them as fair.",
+        )
+    if audit.small:
+        names = _name_cells(
+            [f"{cell.group} in {cell.label_bin}: {cell.count}" for cell in audit.small]
+        )
+        yield Statement(
+            "caution",
+            f"{len(audit.small)} cells have fewer than {audit.settings['small_cell_size']} rows "
+            f"({names}): what they show is mostly noise.",
+        )
+    if audit.outside:
+        yield Statement(
+            "caution",
+            f"{audit.outside} labels or groups lie in no bin, and their rows in no cell; widen the "
+            "outer edges of y_bins or s_bins to count them.",
+        )
+
+
+def _name_cells(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def amount(value: float, figure: Figure) -> str:
+    """Write a number in the decimals that suit its figure: three digits of the largest."""
+    return number(value, 3 if figure.unit == SHARE else decimals(_numbers_of(figure)))
+
+
+def _numbers_of(figure: Figure) -> list[float]:
+    found = [figure.value, *(figure.interval or ())]
+    return found if figure.chance is None else [*found, figure.chance.mean, figure.chance.high]
+
+
+def written_p(chance: Chance) -> str:
+    """Write the p-value, which is never less than one shuffle in all of them."""
+    return f"p = {chance.p:.3f}" if chance.p >= 0.001 else "p < 0.001"
