@@ -10,15 +10,12 @@ evidence.py, sums.py, resampling.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
-
-import numpy as np
-from sklearn.utils import check_random_state
 
 from gferm.auditing.evidence import gather
 from gferm.auditing.findings import GAP_KINDS, find_cells, find_figures, find_gaps, find_groups
 from gferm.auditing.outcome import bins_of_labels, read_outcome
+from gferm.auditing.plan import Plan
 from gferm.auditing.result import Audit
 from gferm.cells import SensitiveBins
 from gferm.fairness_losses import FairnessLoss
@@ -84,9 +81,16 @@ def audit(
     >>> found.figures["mean_gap"].chance.p < 0.01
     True
     """
-    levels = _read_levels(ci_quantiles)
-    _require_counts(n_boot=n_boot, n_permutations=n_permutations)
-    _require_counts(1, min_cell_size=min_cell_size, small_cell_size=small_cell_size)
+    plan = Plan(
+        intersectional=intersectional,
+        loss=loss,
+        min_cell_size=min_cell_size,
+        small_cell_size=small_cell_size,
+        n_boot=n_boot,
+        ci_quantiles=tuple(ci_quantiles),
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
     y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
     same_length(y, predictions)
     y_bins = bins_of_labels(y, predictions, y_bins)
@@ -96,54 +100,18 @@ def audit(
     if n_boot or n_permutations:
         _require_few_pairs(rows)
     outcome = read_outcome(rows, loss)
-    evidence = gather(
-        rows,
-        outcome,
-        min_cell_size=min_cell_size,
-        small_cell_size=small_cell_size,
-        n_boot=n_boot,
-        n_permutations=n_permutations,
-        levels=levels,
-        rng=np.random.default_rng(check_random_state(random_state).randint(2**31)),
-    )
+    evidence = gather(rows, outcome, plan)
     kinds = [kind for kind in GAP_KINDS if kind in outcome.quantities and rows.cells.partitions]
     return Audit(
         rows=rows,
+        plan=plan,
         task=outcome.task,
         positive=outcome.positive,
-        outside=rows.outside,
-        settings={
-            "intersectional": intersectional,
-            "loss": loss if isinstance(loss, str) else getattr(loss, "__name__", repr(loss)),
-            "min_cell_size": min_cell_size,
-            "small_cell_size": small_cell_size,
-            "n_boot": n_boot,
-            "ci_quantiles": levels,
-            "n_permutations": n_permutations,
-            "weighted": rows.weight is not None,
-        },
         figures={figure.name: figure for figure in find_figures(evidence)},
         cells=tuple(find_cells(evidence)),
         groups=tuple(find_groups(evidence)),
         all_gaps=tuple(gap for kind in kinds for gap in find_gaps(evidence, kind)),
     )
-
-
-def _read_levels(ci_quantiles: Sequence[float]) -> tuple[float, ...]:
-    levels = np.asarray(ci_quantiles, dtype=float)
-    increasing = levels.ndim == 1 and levels.size > 1 and bool((np.diff(levels) > 0).all())
-    if not increasing or levels[0] <= 0 or levels[-1] >= 1:
-        raise ValueError(
-            f"ci_quantiles={ci_quantiles!r} must be at least two increasing numbers between 0 and "
-            "1, such as (0.025, 0.975)."
-        )
-    return tuple(levels.tolist())
-
-
-def _require_counts(least: int = 0, **counts: Any) -> None:
-    for name, count in counts.items():
-        if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
-            raise ValueError(f"{name}={count!r} must be an integer of at least {least}.")
 
 
 def _require_few_pairs(rows: Rows) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.auditing.measures import EVERYBODY, WITHIN_BINS, Question
 from gferm.auditing.outcome import Outcome
+from gferm.auditing.plan import Plan
 from gferm.auditing.resampling import bootstrap, observed, shuffles
 from gferm.auditing.sums import (
     MASS,
@@ -54,19 +55,10 @@ class Evidence:
     small: int
 
 
-def gather(
-    rows: Rows,
-    outcome: Outcome,
-    *,
-    min_cell_size: int,
-    small_cell_size: int,
-    n_boot: int,
-    n_permutations: int,
-    levels: tuple[float, ...],
-    rng: np.random.Generator,
-) -> Evidence:
+def gather(rows: Rows, outcome: Outcome, plan: Plan) -> Evidence:
     """Sum over the rows, over rows that are drawn again, and over shuffles."""
-    question = _ask(rows, outcome, min_cell_size)
+    question = _ask(rows, outcome, plan.min_cell_size)
+    rng = plan.stream()
     strata = Strata.of(rows.cells)
     terms, spread = _terms(rows, outcome, question)
 
@@ -74,22 +66,22 @@ def gather(
         return Tables(rows.cells, strata, sums, spread)
 
     shuffled = {}
-    if n_permutations:
+    if plan.n_permutations:
         pooled = {MASS, *OF_GROUPS, STANDARD, SQUARED}
         pooled |= {name for one in question.numeric for name in (*moments_with(one), squared(one))}
         of_groups = {name: term for name, term in terms.items() if name in pooled}
-        shuffled[WITHIN_BINS] = tables(shuffles(strata, terms, n_permutations, rng))
+        shuffled[WITHIN_BINS] = tables(shuffles(strata, terms, plan.n_permutations, rng))
         shuffled[EVERYBODY] = tables(
-            shuffles(strata, of_groups, n_permutations, rng, everybody=True)
+            shuffles(strata, of_groups, plan.n_permutations, rng, everybody=True)
         )
     return Evidence(
         rows=rows,
         question=question,
         seen=tables(observed(strata, terms)),
-        drawn=tables(bootstrap(strata, terms, n_boot, rng)) if n_boot else None,
+        drawn=tables(bootstrap(strata, terms, plan.n_boot, rng)) if plan.n_boot else None,
         shuffled=shuffled,
-        levels=levels,
-        small=small_cell_size,
+        levels=plan.ci_quantiles,
+        small=plan.small_cell_size,
     )
 
 

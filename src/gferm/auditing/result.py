@@ -12,6 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from os import PathLike
 
+    from gferm.auditing.plan import Plan
     from gferm.frontier import Frontier
     from gferm.metrics.reading import Rows
 
@@ -144,13 +145,11 @@ class Audit:
     ----------
     rows : Rows
         The rows that were audited.
+    plan : Plan
+        The settings.
     task : {"numbers", "classes"}
     positive : str or None
         Which of two classes counts as 1.
-    outside : int
-        Labels and groups that lie in no bin; their rows are in no cell.
-    settings : dict
-        As `audit` was called.
     figures : dict of Figure
         By name, such as "dgf" or "mean_gap".
     cells, groups : tuples of Cell
@@ -169,10 +168,9 @@ class Audit:
     """
 
     rows: Rows
+    plan: Plan
     task: str
     positive: str | None
-    outside: int
-    settings: dict[str, Any]
     figures: dict[str, Figure]
     cells: tuple[Cell, ...]
     groups: tuple[Cell, ...]
@@ -182,6 +180,16 @@ class Audit:
     def n_rows(self) -> int:
         """Rows with a positive weight."""
         return int(self.rows.y.size)
+
+    @property
+    def outside(self) -> int:
+        """Labels and groups that lie in no bin; their rows are in no cell."""
+        return self.rows.outside
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How `audit` was called, as plain values."""
+        return self.plan.settings | {"weighted": self.rows.weight is not None}
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ class Rows:
     columns : tuple of SensitiveColumn
     weight : array of shape (n_samples,) or None
     cells : Cells
+    kept : array of bool, or None
+        Which of the user's rows these are; None for all of them.
     """
 
     y: npt.NDArray[Any]
@@ -34,6 +36,7 @@ class Rows:
     columns: tuple[SensitiveColumn, ...]
     weight: Array | None
     cells: Cells
+    kept: npt.NDArray[np.bool_] | None
 
     @property
     def outside(self) -> int:
@@ -58,6 +61,7 @@ def read_rows(
     same_length(y, predictions)
     columns = read_sensitive_features(sensitive_features, y.size, like=[y_true, y_pred])
     weight = weights(sample_weight, y)
+    kept = None
     if weight is not None and not weight.all():  # a row of weight zero is no row
         kept = weight > 0
         y, predictions, weight = y[kept], predictions[kept], weight[kept]
@@ -65,7 +69,7 @@ def read_rows(
     scheme = CellScheme.resolve(
         y, columns, y_bins=y_bins, s_bins=s_bins, intersectional=intersectional, weight=weight
     )
-    return Rows(y, predictions, columns, weight, scheme.assign(y, columns, weight))
+    return Rows(y, predictions, columns, weight, scheme.assign(y, columns, weight), kept)
 
 
 def sort_into_cells(
