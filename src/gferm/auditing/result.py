@@ -282,6 +282,7 @@ class Audit:
         frontier: Frontier | None = None,
         X: Any = None,
         title: str | None = None,
+        verbose: bool = False,
     ) -> None:
         """Write a page that explains it all: one HTML file, which needs nothing else.
 
@@ -289,14 +290,19 @@ class Audit:
         ----------
         path : str or path
         frontier : Frontier, default=None
-            Fair models to compare with: what fairness would cost.
+            Fair models to compare with, best learned on other rows: what fairness would cost.
         X : array of shape (n_samples, n_features), default=None
             The audited rows as the frontier's models take them, in the order of the audit.
         title : str, default=None
+        verbose : bool, default=False
+            Whether to show a progress bar.
         """
-        from gferm.report import write_report
+        from gferm.auditing.along import audit_along
+        from gferm.auditing.summarize import summarize
+        from gferm.report import write_page
 
-        write_report(self, path, frontier=frontier, X=X, title=title)
+        stops = [] if frontier is None else audit_along(self, frontier, X, verbose=verbose)
+        write_page(summarize(self, stops, title=title), path)
 
     def __str__(self) -> str:
         from gferm.auditing.tables import as_text

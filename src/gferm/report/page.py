@@ -1,0 +1,76 @@
+"""dict → page: jinja2 escapes every word, the figures travel as JSON, plotly.js is in the file.
+
+The page makes no request: what it loads is inside, and its own policy forbids the rest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import gferm
+
+TEMPLATES = "gferm.report"
+
+
+def write_page(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page of a summary; a file that is there stays as it is until the new one is whole.
+
+    Parameters
+    ----------
+    summary : dict
+        As `gferm.auditing.summarize.summarize` makes it.
+    path : str or path
+    """
+    page, path = render_page(summary), Path(path)
+    with NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(page)
+    os.chmod(file.name, 0o644)  # a temporary file is for its owner alone
+    os.replace(file.name, path)
+
+
+def render_page(summary: Mapping[str, Any]) -> str:
+    """Give the HTML of a summary."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise ImportError(
+            f"The report needs {error.name}: pip install 'gferm[report]'."
+        ) from error
+    environment = Environment(
+        loader=PackageLoader(TEMPLATES, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = _shown
+    return environment.get_template("report.html").render(
+        summary,
+        summary=dict(summary),
+        version=gferm.__version__,
+        style=_text("report.css"),
+        script=_text("report.js"),
+        plotly=get_plotlyjs(),
+    )
+
+
+def _shown(value: float | None, digits: int) -> str:
+    """Write a number as the script does."""
+    if value is None:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+@cache
+def _text(name: str) -> str:
+    return (resources.files(TEMPLATES) / "templates" / name).read_text(encoding="utf-8")
