@@ -16,11 +16,11 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[cli,plot]"
+	$(BIN)/python -m pip install --quiet --editable ".[cli,plot,report]"
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[cli,plot,oracle,distributed]" --group test
+	$(BIN)/python -m pip install --quiet --editable ".[cli,plot,report,oracle,distributed]" --group test
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml | $(BIN)/python

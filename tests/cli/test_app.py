@@ -16,11 +16,14 @@ def result() -> HeldOut:
     return predict_held_out()
 
 
-def test_the_demo_writes_two_pictures_and_prints_its_tables(tmp_path):
+def test_the_demo_writes_pictures_and_a_report_and_prints_its_tables(tmp_path):
     run = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert run.exit_code == 0, run.output
     for name in ("frontier.png", "histogram.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'id="slider"' in page
+    assert "report.html" in "".join(run.output.split())
     for text in ("100·MAE", "DGF", "[0.9, 1]", "(551)", "epsilon = 0"):
         assert text in run.output
 

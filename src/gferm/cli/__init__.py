@@ -7,16 +7,27 @@ from typing import Annotated
 import typer
 
 import gferm
+from gferm.cli.audit import audit
 from gferm.cli.demo import demo
+from gferm.cli.fit import fit
+from gferm.cli.frontier import frontier
+from gferm.cli.predict import predict
+from gferm.cli.report import report
 from gferm.cli.reproduce import reproduce
 from gferm.cli.terminal import console
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
+    pretty_exceptions_show_locals=False,
     help="Fair regression: exact, fast, for any sensitive attribute.",
     rich_markup_mode="rich",
 )
+app.command()(fit)
+app.command()(predict)
+app.command()(audit)
+app.command()(report)
+app.command()(frontier)
 app.command()(demo)
 app.command()(reproduce)
 

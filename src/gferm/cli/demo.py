@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
@@ -19,11 +20,14 @@ from gferm.demo import (
     draw_frontier,
     draw_histograms,
     predict_held_out,
+    write_report,
 )
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the pictures and the report.")] = Path(
+        "demo"
+    ),
 ) -> None:
     """Compare plain and fair kernel regression on Communities and Crime, on held-out folds."""
     started = time.perf_counter()
@@ -40,7 +44,10 @@ def demo(
     for draw, name in ((draw_frontier, "frontier.png"), (draw_histograms, "histogram.png")):
         draw(result, out / name)
         console.print(f"Wrote [bold]{out / name}[/bold]")
-    console.print(f"Done in {time.perf_counter() - started:.1f} s.")
+    with console.status("Writing the report"):
+        write_report(out / "report.html")
+    console.print(f"Done in {time.perf_counter() - started:.1f} s. The report, for any browser:")
+    console.print(f"[bold]{escape(str((out / 'report.html').resolve()))}[/bold]", soft_wrap=True)
 
 
 def _summary(result: HeldOut) -> Table:

@@ -1,9 +1,21 @@
-"""The terminal: what commands print, and how they end."""
+"""The terminal: what commands print, and how they end.
+
+stdout   the result: tables, or one JSON document, or a CSV
+stderr   notes, progress and errors, each error one line
+code     0 done, 1 unfair (audit --check), 2 wrong input, 130 stopped with Ctrl-C
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -11,7 +23,26 @@ from rich.console import Console
 console = Console()
 errors = Console(stderr=True)
 
-WRONG_INPUT, INTERRUPTED = 2, 130
+UNFAIR, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+# What the library calls its arguments, and the command line its options.
+OPTION_OF = {
+    "sensitive_features": "--sensitive",
+    "sample_weight": "--weight",
+    "y_bins": "--y-bins",
+    "s_bins": "--s-bins",
+    "min_cell_size": "--min-cell-size",
+    "intersectional=False": "--marginal",
+    "max_iter": "--max-iter",
+    "epsilon=None": "--epsilon none",
+    "FairRegressor": "--task regression",
+    "FairClassifier": "--task classification",
+}
+NAMED = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in OPTION_OF))
+
+
+class InputError(ValueError):
+    """A file or an option is wrong; the message says what, where and what to do."""
 
 
 @contextmanager
@@ -20,5 +51,89 @@ def one_line_errors(*kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        errors.print(f"Error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        say(f"Error: {error}", "red")
         raise typer.Exit(WRONG_INPUT) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Notes:
+    """What a user should know of a command that went well: the warnings so far, each once."""
+
+    caught: Sequence[warnings.WarningMessage]
+
+    def __iter__(self) -> Iterator[str]:
+        said = (in_options(str(warning.message)) for warning in self.caught)
+        return iter(dict.fromkeys(said))
+
+
+@contextmanager
+def tidy_command() -> Iterator[Notes]:
+    """Run a command: errors become one line and a code, warnings become notes on stderr."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            yield (notes := Notes(caught))
+        for note in notes:
+            say(f"Note: {note}", "yellow")
+    except KeyboardInterrupt:
+        say("Stopped.", "yellow")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # whoever read our output has seen enough
+        raise
+    except InputError as error:
+        say(f"Error: {error}", "red")
+        raise typer.Exit(WRONG_INPUT) from error
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        say(f"Error: {in_options(str(error) or type(error).__name__)}", "red")
+        raise typer.Exit(WRONG_INPUT) from error
+
+
+@contextmanager
+def stage(what: str, *, show: bool = True) -> Iterator[None]:
+    """Show on a terminal what is being done."""
+    if show and errors.is_terminal:
+        with errors.status(printable(what)):
+            yield
+    else:
+        yield
+
+
+def say(sentence: str, style: str = "") -> None:
+    """Write one line on stderr, whatever it holds."""
+    errors.print(
+        printable(sentence), style=style, markup=False, highlight=False, emoji=False, soft_wrap=True
+    )
+
+
+def printable(text: str) -> str:
+    """Keep a text from a file or a library in one line and from steering the terminal.
+
+    A name may hold line ends, or escape sequences that clear the screen or hide what follows.
+    """
+    joined = " ".join(line.strip() for line in text.splitlines() if line.strip())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
+
+
+def in_options(message: str) -> str:
+    """Name the library's arguments in a message as the command line does."""
+    return NAMED.sub(lambda found: OPTION_OF[found[0]], message)
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Write one JSON document on stdout; what is not finite becomes null."""
+    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(f"{text}\n")
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers, arrays and paths into what JSON has."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, int)) else str(value)

@@ -79,7 +79,7 @@
     if (chance) shapes.push({ type: "rect", xref: "x", yref: "paper", x0: 0, x1: chance.high, y0: 0, y1: 1,
       fillcolor: style("--band"), opacity: .35, line: { width: 0 }, layer: "below" });
     draw("chart-price", traces, { shapes,
-      xaxis: { title: { text: plain(before[name].title) }, rangemode: "tozero" },
+      xaxis: { title: { text: plain(before[name].title) }, range: [0, 1.08 * Math.max(before[name].value, ...xs, chance?.high ?? 0) || 1] },
       yaxis: { title: { text: "error" } } });
   }
 
@@ -126,6 +126,11 @@
       interval: table("rate_interval"), count: table("count") };
   }
 
+  const legendMark = (name, symbol, color) => ({ x: [null], y: [null], mode: "markers", name,
+    marker: { symbol, size: 11, color, line: { width: symbol === "line-ew" ? 2.5 : 0, color } } });
+  const legendOf = (groups, symbol) =>
+    groups.map((group, q) => legendMark(plain(shorten(group)), symbol(q), groupColor(q)));
+
   function binTexts(part) {
     const { groups, counts } = partitions[part];
     const wide = window.innerWidth > 768 && groups.length <= 3;
@@ -138,7 +143,8 @@
     const now = state.stop === null ? cells.rate : stops[state.stop].rates[part];
     const xs = audit.label_bins.map((_, k) => k);
     const width = .84 / groups.length;
-    const traces = [];
+    const traces = [...legendOf(groups, () => "square")];
+    if (state.stop !== null) traces.push(legendMark("before", "line-ew", style("--ink")));
     groups.forEach((group, q) => {
       const at = xs.map((k) => k + (q - (groups.length - 1) / 2) * width);
       const error = state.stop === null ? { error_y: { type: "data", symmetric: false, thickness: 1.2, width: 2,
@@ -146,39 +152,39 @@
         array: xs.map((k) => cells.interval[k][q] ? cells.interval[k][q].at(-1) - cells.rate[k][q] : 0),
         arrayminus: xs.map((k) => cells.interval[k][q] ? cells.rate[k][q] - cells.interval[k][q][0] : 0) } } : {};
       traces.push({ type: "bar", x: at, y: xs.map((k) => now[k][q]), width: width * .92, name: plain(group),
-        customdata: xs.map((k) => counts[k][q]), marker: { color: groupColor(q),
+        showlegend: false, customdata: xs.map((k) => counts[k][q]), marker: { color: groupColor(q),
           opacity: xs.map((k) => counts[k][q] < audit.settings.small_cell_size ? .4 : 1) }, ...error,
         hovertemplate: `${plain(group)}: %{y:.3f} of %{customdata} rows<extra></extra>` });
       if (state.stop !== null) traces.push({ x: at, y: xs.map((k) => cells.rate[k][q]), mode: "markers",
-        showlegend: q === 0, name: "before", hovertemplate: "before: %{y:.3f}<extra></extra>",
-        marker: { symbol: "line-ew", size: Math.max(8, 60 * width), line: { width: 2.5, color: style("--ink") } } });
+        showlegend: false, hovertemplate: "before: %{y:.3f}<extra></extra>", marker: { size: 1, color: style("--ink") },
+        error_x: { type: "constant", value: .46 * width, thickness: 2.5, width: 0, color: style("--ink") } });
     });
     draw("chart-rates", traces, { showlegend: true, barmode: "overlay", margin: { l: 50, r: 12, t: 40, b: 40 },
-      xaxis: { tickvals: xs, ticktext: binTexts(part), title: { text: "label bin (pale: few rows)" } },
+      xaxis: { tickvals: xs, ticktext: binTexts(part), title: { text: "label bin" } },
       yaxis: { range: [0, 1], title: { text: "share" } } });
   }
 
   function drawMeans() {
     const part = state.part, cells = cellsOf(part), { groups, counts } = partitions[part];
     const now = state.stop === null ? cells.prediction : stops[state.stop].predictions[part];
-    const xs = audit.label_bins.map((_, k) => k), traces = [];
+    const xs = audit.label_bins.map((_, k) => k);
+    const traces = [...legendOf(groups, (q) => SYMBOLS[q % 8]), legendMark("mean label", "line-ew", style("--faint"))];
     const spread = Math.min(.5, .16 * groups.length);
     groups.forEach((group, q) => {
       const at = xs.map((k) => k + (groups.length > 1 ? (q / (groups.length - 1) - .5) * spread : 0));
-      traces.push({ x: at, y: xs.map((k) => cells.label[k][q]), mode: "markers", showlegend: q === 0,
-        name: "mean label", hovertemplate: "mean label %{y:.4~g}<extra></extra>",
+      traces.push({ x: at, y: xs.map((k) => cells.label[k][q]), mode: "markers", showlegend: false, hovertemplate: "mean label %{y:.4~g}<extra></extra>",
         marker: { symbol: "line-ew", size: 12, line: { width: 2, color: style("--faint") } } });
       if (state.stop !== null) traces.push({ x: at, y: xs.map((k) => cells.prediction[k][q]), mode: "markers",
         showlegend: false, hovertemplate: "before %{y:.4~g}<extra></extra>",
         marker: { symbol: `${SYMBOLS[q % 8]}-open`, size: 10, color: groupColor(q), opacity: .75 } });
-      traces.push({ x: at, y: xs.map((k) => now[k][q]), mode: "markers", name: plain(group),
+      traces.push({ x: at, y: xs.map((k) => now[k][q]), mode: "markers", showlegend: false,
         customdata: xs.map((k) => counts[k][q]),
         hovertemplate: `${plain(group)}: %{y:.4~g}, %{customdata} rows<extra></extra>`,
         marker: { symbol: SYMBOLS[q % 8], size: 11, color: groupColor(q),
           opacity: xs.map((k) => counts[k][q] < audit.settings.small_cell_size ? .4 : 1) } });
     });
     draw("chart-means", traces, { showlegend: true, margin: { l: 50, r: 12, t: 40, b: 40 },
-      xaxis: { tickvals: xs, ticktext: binTexts(part), title: { text: state.stop === null ? "label bin (pale: few rows)" : "label bin (hollow: before; pale: few rows)" } },
+      xaxis: { tickvals: xs, ticktext: binTexts(part), title: { text: "label bin" } },
       yaxis: { title: { text: "mean prediction" } } });
   }
 
@@ -210,13 +216,31 @@
       hovertemplate: "%{text}<br>%{x:.3~g}<extra></extra>" });
     byId("chart-gaps").style.height = `${Math.max(12, 5 + 1.6 * gaps.length)}rem`;
     draw("chart-gaps", traces, { margin: { l: 20, r: 12, t: 8, b: 40 },
-      xaxis: { title: { text: `difference of ${{ rate: "rates", prediction: "mean predictions", residual: "mean residuals", error: "mean errors" }[state.kind]}: first group minus second` }, zeroline: true, zerolinecolor: style("--ink"), zerolinewidth: 1.2 },
+      xaxis: { title: { text: `difference of ${{ rate: "rates", prediction: "mean predictions", residual: "mean residuals", error: "mean errors" }[state.kind]},${narrow ? "<br>" : " "}first group minus second` }, zeroline: true, zerolinecolor: style("--ink"), zerolinewidth: 1.2 },
       yaxis: { tickvals: ys, ticktext: gaps.map(named), showgrid: false, range: [-.7, gaps.length - .3] } });
   }
 
   const shorten = (text) => text.length > 24 ? `${text.slice(0, 23)}…` : text;
 
   // ---------------------------------------------------------------- numbers
+  function showCards() {  // a figure on its way from 0, beside what chance alone gives
+    for (const card of document.querySelectorAll(".card")) {
+      const name = card.dataset.card;
+      const now = state.stop === null ? before[name] : stops[state.stop].figures[name];
+      const put = (role, text) => { card.querySelector(`[data-role="${role}"]`).textContent = text; };
+      put("now", figure(name, now.value));
+      put("was", state.stop === null ? "" : `before ${figure(name, before[name].value)}`);
+      put("floor", now.chance ? `chance ${figure(name, now.chance.mean)}` : "");
+      const seen = stops.map((stop) => stop.figures[name].value);
+      const high = stops.map((stop) => stop.figures[name].chance?.high ?? 0);
+      const end = 1.05 * Math.max(before[name].value, before[name].chance?.high ?? 0, ...seen, ...high) || 1;
+      const place = (value) => `${100 * Math.min(value / end, 1)}%`;
+      card.querySelector(".floor").style.width = place(now.chance?.high ?? 0);
+      card.querySelector(".was").style.left = place(before[name].value);
+      card.querySelector(".dot").style.left = place(now.value);
+    }
+  }
+
   function showStop() {
     const stop = stops[state.stop];
     byId("epsilon").textContent = epsilonText(stop.epsilon);
@@ -255,6 +279,7 @@
   }
 
   function refresh() {
+    showCards();
     if (stops.length) { showStop(); drawPrice(); drawChance(); }
     if (byId("chart-rates")) drawRates();
     if (byId("chart-means")) drawMeans();

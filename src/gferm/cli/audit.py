@@ -1,0 +1,159 @@
+"""`gferm audit`: how a column of predictions, or a saved model, treats groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gferm.cli.options import (
+    COLUMNS,
+    FAIRNESS,
+    OUTPUT,
+    Categorical,
+    Data,
+    DropMissing,
+    Intersectional,
+    Json,
+    MinCellSize,
+    SBins,
+    TableOfAudit,
+    Weight,
+    YBins,
+)
+from gferm.cli.terminal import UNFAIR, InputError, console, print_json, printable, tidy_command
+
+NOISE = "Noise"
+
+
+def audit(
+    data: Data,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the true labels; that of --model by default.", rich_help_panel=COLUMNS
+        ),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of a sensitive attribute; repeat it, or join names with commas. Those of "
+            "--model by default.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    prediction: Annotated[
+        str | None,
+        typer.Option(help="Column of predictions of any model.", rich_help_panel=COLUMNS),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file that gferm fit wrote, instead of --prediction.", rich_help_panel=COLUMNS
+        ),
+    ] = None,
+    categorical: Categorical = None,
+    weight: Weight = None,
+    drop_missing: DropMissing = False,
+    y_bins: YBins = None,
+    s_bins: SBins = None,
+    intersectional: Intersectional = True,
+    min_cell_size: MinCellSize = 1,
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="Of LGF: linear, squared, absolute, zero_one, half_margin, prediction.",
+            rich_help_panel=FAIRNESS,
+        ),
+    ] = "linear",
+    n_boot: Annotated[
+        int, typer.Option(min=0, help="Bootstrap draws for intervals.", rich_help_panel=NOISE)
+    ] = 1000,
+    n_permutations: Annotated[
+        int, typer.Option(min=0, help="Shuffles for chance.", rich_help_panel=NOISE)
+    ] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of both.", rich_help_panel=NOISE)] = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="HTML page to write.", rich_help_panel=OUTPUT)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="CSV or Parquet for a table.", rich_help_panel=OUTPUT),
+    ] = None,
+    table: Annotated[
+        TableOfAudit, typer.Option(help="Which table --out writes.", rich_help_panel=OUTPUT)
+    ] = TableOfAudit.cells,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="End with code 1 if groups with equal outcomes are treated differently, beyond "
+            "chance: for scripts.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Audit predictions of any model: whether it is fair, whether that is noise, and where.
+
+    People whose labels lie in the same bin are compared, group by group. Every figure comes with
+    its interval and with what chance alone gives. Rows that a model was fitted on flatter it.
+
+    [bold]Examples[/bold]
+
+      gferm audit scored.csv --target salary --prediction score --sensitive sex
+
+      gferm audit scored.csv --target hired --prediction said --sensitive sex,age --report page.html
+
+      gferm audit new.csv --model model.skops --check
+
+    [bold]Exit codes[/bold]  0 done, 1 unfair (with --check), 2 wrong input, 130 stopped
+    """
+    with tidy_command() as notes:
+        from gferm.cli.judging import AuditOptions, audit_file
+        from gferm.cli.whole_file import require_writable
+        from gferm.cli.write_table import require_table_name, write_table
+
+        if check and not n_permutations:
+            raise InputError("--check asks what chance gives: it needs --n-permutations above 0.")
+        if report is not None:
+            require_writable(report, option="--report", keep=data)
+        if out is not None:
+            require_table_name(out, keep=data)
+        found = audit_file(
+            data,
+            AuditOptions(
+                target=target,
+                sensitive=tuple(sensitive or ()),
+                prediction=prediction,
+                model=model,
+                categorical=tuple(categorical or ()),
+                weight=weight,
+                drop_missing=drop_missing,
+                y_bins=y_bins,
+                s_bins=tuple(s_bins or ()),
+                params={
+                    "intersectional": intersectional,
+                    "min_cell_size": min_cell_size,
+                    "loss": loss,
+                    "n_boot": n_boot,
+                    "n_permutations": n_permutations,
+                    "random_state": seed,
+                },
+            ),
+            show=not as_json,
+        )
+        if report is not None:
+            found.report(report, title=f"Audit of {data.name}")
+        if out is not None:
+            write_table(found.to_frame(table.value), out)
+        if as_json:
+            print_json(found.to_dict() | {"report": report, "out": out, "notes": list(notes)})
+        else:
+            console.print(found)
+            for path in filter(None, (report, out)):
+                line = printable(f"Wrote {path}.")
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if check and found.is_unfair:
+        raise typer.Exit(UNFAIR)

@@ -1,0 +1,169 @@
+"""`gferm audit` without the terminal: a file with labels and predictions in, an Audit out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+import pandas as pd
+
+from gferm import Audit, audit
+from gferm.cli.bins_option import read_class_bins, read_group_bins, read_label_bins
+from gferm.cli.columns import find_column, find_columns, kind_of, split_names
+from gferm.cli.model_file import SavedModel, load_model
+from gferm.cli.predicting import predict_table
+from gferm.cli.read_table import read_table
+from gferm.cli.roles import Task, keep_complete, read_sensitive, read_target, read_weight
+from gferm.cli.terminal import InputError, stage
+
+PREDICTION = "prediction of the model"
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What a user asked of an audit; either ``prediction`` or ``model`` says whose.
+
+    Attributes
+    ----------
+    y_bins, s_bins
+        As they were written; those of the model where there are none.
+    params : dict
+        Further arguments of `gferm.audit`.
+    """
+
+    target: str | None
+    sensitive: Sequence[str]
+    prediction: str | None = None
+    model: Path | None = None
+    categorical: Sequence[str] = ()
+    weight: str | None = None
+    drop_missing: bool = False
+    y_bins: str | None = None
+    s_bins: tuple[str, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Rows with labels, groups and, where somebody made them, predictions.
+
+    Attributes
+    ----------
+    table : data frame
+        All columns of these rows.
+    y : array of shape (n_rows,)
+    predictions : array of shape (n_rows,), or None
+    sensitive : data frame
+    weight : array of shape (n_rows,), or None
+    task : {"regression", "classification"}
+    """
+
+    table: pd.DataFrame
+    y: npt.NDArray[Any]
+    predictions: npt.NDArray[Any] | None
+    sensitive: pd.DataFrame
+    weight: Any
+    task: Task
+    target: str
+    attributes: tuple[str, ...]
+
+
+def audit_file(path: Path, options: AuditOptions, *, show: bool = True) -> Audit:
+    """Read, predict if a model is given, and audit; ``show`` is for progress on stderr."""
+    if (options.prediction is None) == (options.model is None):
+        raise InputError("say whose predictions: give either --prediction COLUMN or --model FILE.")
+    with stage(f"Reading {path}", show=show):
+        saved = None if options.model is None else load_model(options.model)
+        rows = read_judged_rows(path, options, saved)
+    assert rows.predictions is not None
+    with stage(f"Auditing {len(rows.y)} rows", show=show):
+        return audit(
+            rows.y,
+            rows.predictions,
+            sensitive_features=rows.sensitive,
+            sample_weight=rows.weight,
+            **bins_of_audit(options, rows, saved),
+            **options.params,
+        )
+
+
+def read_judged_rows(
+    path: Path, options: AuditOptions, saved: SavedModel | None = None
+) -> JudgedRows:
+    """Read a table and the columns that an audit needs.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, has gaps, or holds the wrong kind of values.
+    """
+    given = {name for words in options.categorical for name in (words, *split_names(words))}
+    table = read_table(path, as_text=given | set(saved.words if saved else ()))
+    columns = list(table.columns)
+    target = find_column(_named(options.target, saved), columns, "--target")
+    named = options.sensitive or (saved.sensitive if saved else ())
+    attributes = find_columns(named, columns, "--sensitive")
+    if not attributes:
+        raise InputError("--sensitive names no column; name at least one.")
+    words = find_columns(options.categorical, columns, "--categorical")
+    needed = dict.fromkeys((target, *attributes))
+    for name, option in ((options.prediction, "--prediction"), (options.weight, "--weight")):
+        if name is not None:
+            needed[find_column(name, columns, option)] = None
+    if options.prediction == target:
+        raise InputError(f"--prediction {target!r} is also the target; name another column.")
+    table, dropped = keep_complete(table, tuple(needed), drop_missing=options.drop_missing)
+    if dropped:
+        warnings.warn(
+            f"{dropped} rows are left out: they lack a label, a prediction, a sensitive attribute "
+            "or the weight.",
+            stacklevel=2,
+        )
+    task: Task = "classification" if kind_of(table[target]) == "words" else "regression"
+    if saved is not None:
+        task = saved.task  # type: ignore[assignment]
+    predictions = None
+    if saved is not None:
+        predictions = predict_table(saved, table, name=PREDICTION)[PREDICTION].to_numpy()
+    elif options.prediction is not None:
+        predictions = read_target(table[options.prediction], task, use="prediction")
+    return JudgedRows(
+        table=table,
+        y=read_target(table[target], task),
+        predictions=predictions,
+        sensitive=read_sensitive(table, attributes, words),
+        weight=None if options.weight is None else read_weight(table[options.weight]),
+        task=task,
+        target=target,
+        attributes=attributes,
+    )
+
+
+def bins_of_audit(
+    options: AuditOptions, rows: JudgedRows, saved: SavedModel | None = None
+) -> dict[str, Any]:
+    """Give y_bins and s_bins: what was asked for, else what the model was fitted with."""
+    found: dict[str, Any] = {}
+    if saved is not None and saved.model.cells_ is not None:
+        scheme = saved.model.cells_.scheme
+        found["y_bins"] = scheme.label_bins
+        if rows.attributes == tuple(scheme.names):
+            found["s_bins"] = dict(zip(scheme.names, scheme.sensitive_bins, strict=True))
+    classes = rows.task == "classification" or options.y_bins == "classes"
+    y_bins = read_class_bins(options.y_bins, rows.y) if classes else read_label_bins(options.y_bins)
+    if y_bins is not None:
+        found["y_bins"] = y_bins
+    if options.s_bins:
+        found["s_bins"] = read_group_bins(options.s_bins, rows.attributes)
+    return found
+
+
+def _named(given: str | None, saved: SavedModel | None) -> str:
+    name = saved.target if given is None and saved is not None else given
+    if name is None:
+        raise InputError("--target is missing: name the column of the true labels.")
+    return name
