@@ -3,6 +3,7 @@
 from gferm import datasets, losses, metrics
 from gferm.auditing import Audit, audit
 from gferm.bins import Bins
+from gferm.bounds import Certificate, certificate
 from gferm.estimators import FairClassifier, FairKernelProjection, FairProjection, FairRegressor
 from gferm.frontier import Frontier, frontier
 from gferm.model_selection import FairClassifierCV, FairRegressorCV, fairest_within
@@ -10,6 +11,7 @@ from gferm.model_selection import FairClassifierCV, FairRegressorCV, fairest_wit
 __all__ = [
     "Audit",
     "Bins",
+    "Certificate",
     "FairClassifier",
     "FairClassifierCV",
     "FairKernelProjection",
@@ -18,6 +20,7 @@ __all__ = [
     "FairRegressorCV",
     "Frontier",
     "audit",
+    "certificate",
     "datasets",
     "fairest_within",
     "frontier",

@@ -12,7 +12,7 @@ partition each (marginal). An attribute taken as continuous makes no partition: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gferm.arrays import Array, Codes
-from gferm.bins import Bins, BinsLike, as_bins
+from gferm.bins import Bins, BinsLike, OneBin, as_bins
 from gferm.sensitive import SensitiveColumn
 
 SensitiveBins = BinsLike | Mapping[str | int, BinsLike]
@@ -94,6 +94,8 @@ class Cells:
     partitions : tuple of Partition
     scores : tuple of Score
     weight : array of shape (n_samples,) or None
+    scheme : CellScheme
+        The bins that sorted these rows; it sorts any others into the same cells.
     """
 
     label_bins: Bins
@@ -101,6 +103,7 @@ class Cells:
     partitions: tuple[Partition, ...]
     scores: tuple[Score, ...]
     weight: Array | None
+    scheme: CellScheme
 
     @property
     def n_samples(self) -> int:
@@ -131,11 +134,12 @@ class Cells:
             ),
             scores=tuple(Score(score.name, score.values[rows]) for score in self.scores),
             weight=weight,
+            scheme=self.scheme,
         )
 
     def pooled(self) -> Cells:
         """Give the cells of whole groups, whatever the labels."""
-        everybody = Bins.categories(["all"])
+        everybody = OneBin()
         labels = np.zeros(self.n_samples, dtype=np.intp)
         return Cells(
             label_bins=everybody,
@@ -146,6 +150,7 @@ class Cells:
             ),
             scores=self.scores,
             weight=self.weight,
+            scheme=replace(self.scheme, label_bins=everybody),
         )
 
     def small(self, size: int) -> list[tuple[str, str, str, int]]:
@@ -238,6 +243,7 @@ class CellScheme:
                 if bins.continuous
             ),
             weight=weight,
+            scheme=self,
         )
 
 

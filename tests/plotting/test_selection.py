@@ -10,7 +10,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV
 
 from gferm import FairRegressor, fairest_within
-from gferm.metrics import mean_distance
+from gferm.metrics import dgf, mean_distance
 from gferm.model_selection import lowest_error, pareto_set
 from gferm.plotting import SelectionDisplay
 from tests.problems import make_problem
@@ -239,3 +239,46 @@ def test_a_search_with_another_rule_keeps_its_choice():
     np.testing.assert_array_equal(display.shortlist, fairest_within().shortlist(results))
     results["mean_test_distance"] = results.pop("mean_test_dgf")
     assert SelectionDisplay.from_estimator(other).unfairness_name == "distance"
+
+
+def make_models(problem, n_models=6):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(n_models, problem.y.size)) * np.linspace(0.3, 0.5, n_models)[:, None]
+    return {f"$model_{i}$": problem.y + e for i, e in enumerate(noise)}
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.3])
+def test_the_choice_among_models_is_that_of_the_rule(tolerance):
+    problem = make_problem()
+    models = make_models(problem)
+    options = {"sensitive_features": problem.s, "y_bins": 3}
+    _, ax = plt.subplots()
+    display = SelectionDisplay.from_predictions(
+        problem.y, models, rule=fairest_within(tolerance), ax=ax, **options
+    )
+    errors = np.array([np.abs(problem.y - f).mean() for f in models.values()])
+    unfairness = np.array([dgf(problem.y, f, **options) for f in models.values()])
+    listed = np.flatnonzero(errors <= errors.min() / (1 - tolerance) + 1e-12)
+    np.testing.assert_allclose(display.errors, errors)
+    np.testing.assert_allclose(display.unfairness, unfairness)
+    np.testing.assert_array_equal(display.shortlist, listed)
+    assert display.chosen == listed[np.argmin(unfairness[listed])]
+    assert display.ax_ is ax
+    assert len(plt.get_fignums()) == 1
+    assert f"shortlist: {listed.size} of 6 models" in legend(display)
+    assert display.ax_.get_xlabel() == f"mean absolute error, {problem.y.size} rows"
+    assert display.ax_.get_ylabel() == f"unfairness (DGF), {problem.y.size} rows"
+
+
+def test_few_models_have_their_names_beside_their_points():
+    problem = make_problem()
+    models = make_models(problem)
+    options = {"sensitive_features": problem.s, "y_bins": 3, "rule": fairest_within(0.5)}
+    display = SelectionDisplay.from_predictions(problem.y, models, **options)
+    written = {text.get_text(): tuple(text.xy) for text in display.ax_.texts}
+    assert written == {
+        name.replace("$", r"\$"): (display.errors[i], display.unfairness[i])
+        for i, name in enumerate(models)
+    }
+    many = {str(i): problem.y + i / 100 for i in range(20)}
+    assert not SelectionDisplay.from_predictions(problem.y, many, **options).ax_.texts

@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from gferm.auditing.evidence import gather
 from gferm.auditing.findings import GAP_KINDS, find_cells, find_figures, find_gaps, find_groups
-from gferm.auditing.outcome import bins_of_labels, read_outcome
-from gferm.auditing.plan import Plan
+from gferm.auditing.outcome import bins_of_labels, read_outcome, require_complete
+from gferm.auditing.plan import Plan, read_levels
 from gferm.auditing.result import Audit
 from gferm.cells import SensitiveBins
+from gferm.exceptions import NothingToCompareError
 from gferm.fairness_losses import FairnessLoss
 from gferm.metrics.reading import Rows, labels, read_rows, same_length
 
@@ -87,16 +90,20 @@ def audit(
         min_cell_size=min_cell_size,
         small_cell_size=small_cell_size,
         n_boot=n_boot,
-        ci_quantiles=tuple(ci_quantiles),
+        ci_quantiles=read_levels(ci_quantiles),
         n_permutations=n_permutations,
         random_state=random_state,
     )
+    for name, values in (("y_true", y_true), ("y_pred", y_pred)):
+        require_complete(values, name)
+    _require_same_index(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
     same_length(y, predictions)
     y_bins = bins_of_labels(y, predictions, y_bins)
     rows = read_rows(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
+    _require_two_groups(rows)
     if n_boot or n_permutations:
         _require_few_pairs(rows)
     outcome = read_outcome(rows, loss)
@@ -112,6 +119,34 @@ def audit(
         groups=tuple(find_groups(evidence)),
         all_gaps=tuple(gap for kind in kinds for gap in find_gaps(evidence, kind)),
     )
+
+
+def _require_same_index(**arguments: Any) -> None:
+    """Rows of pandas objects with other indexes may not belong together."""
+    indexed = [name for name, values in arguments.items() if hasattr(values, "iloc")]
+    for name in indexed[1:]:
+        if not arguments[name].index.equals(arguments[indexed[0]].index):
+            raise ValueError(
+                f"{name} and {indexed[0]} have different indexes, so their rows may not belong "
+                f"together; align them with {name}.loc[{indexed[0]}.index], or drop both indexes "
+                "with reset_index(drop=True)."
+            )
+
+
+def _require_two_groups(rows: Rows) -> None:
+    """A single group has nobody to be compared with, and that must not read as fair."""
+    if not (rows.cells.label_codes >= 0).any():
+        raise NothingToCompareError(
+            f"y_bins={list(rows.cells.label_bins.labels)}: no label of y_true lies in these bins; "
+            f"its first is {rows.y[:1].tolist()[0]!r}. Give bins that hold the labels."
+        )
+    for part in rows.cells.partitions:
+        populated = [part.groups[q] for q in np.unique(part.codes[part.codes >= 0])]
+        if len(populated) < 2:
+            raise NothingToCompareError(
+                f"sensitive_features ({part.name}) has rows in {len(populated)} of its groups, "
+                f"{populated}: there is nobody to compare with. Check the column and s_bins."
+            )
 
 
 def _require_few_pairs(rows: Rows) -> None:

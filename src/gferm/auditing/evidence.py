@@ -44,6 +44,8 @@ class Evidence:
         The quantiles of intervals.
     small : int
         Cells with fewer rows are small.
+    sizes : dict of float
+        The largest |value| of each quantity, as a yardstick for rounding.
     """
 
     rows: Rows
@@ -53,6 +55,7 @@ class Evidence:
     shuffled: dict[str, Tables]
     levels: tuple[float, ...]
     small: int
+    sizes: dict[str, float]
 
 
 def gather(rows: Rows, outcome: Outcome, plan: Plan) -> Evidence:
@@ -82,16 +85,16 @@ def gather(rows: Rows, outcome: Outcome, plan: Plan) -> Evidence:
         shuffled=shuffled,
         levels=plan.ci_quantiles,
         small=plan.small_cell_size,
+        sizes={name: float(np.abs(one).max()) for name, one in outcome.quantities.items()},
     )
 
 
 def _ask(rows: Rows, outcome: Outcome, min_cell_size: int) -> Question:
-    labels = rows.cells.label_bins.labels
     return Question(
         task=outcome.task,
         quantities=frozenset(outcome.quantities),
         min_cell_size=min_cell_size,
-        positive_bin=labels.index(outcome.positive) if outcome.positive in labels else None,
+        positive_bin=outcome.positive_bin,
         continuous=tuple(score.name for score in rows.cells.scores),
         numeric=tuple(
             column.name

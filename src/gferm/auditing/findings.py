@@ -16,6 +16,7 @@ from gferm.auditing.sums import Tables
 from gferm.cells import Partition
 from gferm.metrics import chance
 from gferm.metrics.cell_values import CellValues
+from gferm.metrics.reading import Rows
 
 GAP_KINDS = ("rate", "prediction", "residual", "error")
 MEANS = ("label", "prediction", "residual", "error", "loss", "rate")
@@ -37,8 +38,9 @@ def _figure(measure: Measure, seen: float, evidence: Evidence) -> Figure:
     interval, null = None, None
     if measure.shuffled in evidence.shuffled and not np.isnan(seen):
         values = measure.value(evidence.shuffled[measure.shuffled], evidence.question)
-        found = chance.Chance(seen, np.asarray(values))
-        null = Chance(found.mean, found.high, float(found.p), measure.shuffled)
+        found, size = chance.Chance(seen, np.asarray(values)), evidence.sizes.get(measure.quantity)
+        p = chance.Chance(seen / (size or 1.0), found.values / (size or 1.0)).p  # rounds by size
+        null = Chance(found.mean, found.high, float(p), measure.shuffled)
     if evidence.drawn is not None and not np.isnan(seen):
         draws = np.asarray(measure.value(evidence.drawn, evidence.question))
         interval = basic_interval(measure, seen, draws, null, evidence.levels)
@@ -74,7 +76,7 @@ def find_groups(evidence: Evidence) -> Iterator[Cell]:
 def _describe(evidence: Evidence, read: Reader) -> Iterator[Cell]:
     names = [name for name in MEANS if name in evidence.question.quantities]
     means = {name: read(evidence.seen, name) for name in names}
-    cells, weight = means["error"].cells, evidence.rows.weight
+    cells = means["error"].cells
     pooled = cells is not evidence.rows.cells
     draws = None
     if evidence.drawn is not None and "prediction" in names:
@@ -82,7 +84,7 @@ def _describe(evidence: Evidence, read: Reader) -> Iterator[Cell]:
     for place, part in enumerate(cells.partitions):
         rates = predictions = None
         if "rate" in names:
-            n, share = effective_rows(part, weight), means["rate"].tables[place][0]
+            n, share = effective_rows(part, evidence.rows), means["rate"].tables[place][0]
             rates = np.array([wilson(share, n, level) for level in evidence.levels])
         if draws is not None:
             predictions = np.quantile(draws.tables[place], evidence.levels, axis=0)
@@ -122,7 +124,8 @@ def find_gaps(evidence: Evidence, kind: str) -> Iterator[Gap]:
     null = np.full((2, len(pairs)), np.nan)
     if WITHIN_BINS in evidence.shuffled:
         shuffled = evidence.shuffled[WITHIN_BINS].of(kind).signed_gaps(least)
-        null = np.quantile(shuffled, NULL_LEVELS, axis=0)
+        rounding = chance.ROUNDING * evidence.sizes[kind]
+        null = np.quantile(shuffled, NULL_LEVELS, axis=0) + np.array([[-rounding], [rounding]])
     labels = evidence.rows.cells.label_bins.labels
     for i, ((part, k, p, q), value) in enumerate(
         zip(pairs, values.signed_gaps(least)[0].tolist(), strict=True)
@@ -147,7 +150,7 @@ def _rate_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Arr
     """Compare shares: Newcombe's interval, which does not collapse where rows are few."""
     parts, found = evidence.rows.cells.partitions, evidence.seen.of(kind).tables
     tables = {part.name: table[0] for part, table in zip(parts, found, strict=True)}
-    rows = {part.name: effective_rows(part, evidence.rows.weight) for part in parts}
+    rows = {part.name: effective_rows(part, evidence.rows) for part in parts}
     first, second = np.array([tables[part.name][k, [p, q]] for part, k, p, q in pairs]).T
     n_first, n_second = np.array([rows[part.name][k, [p, q]] for part, k, p, q in pairs]).T
     low, high = (
@@ -166,14 +169,14 @@ def _drawn_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Ar
     return np.where(few, np.nan, low), np.where(few, np.nan, high)
 
 
-def effective_rows(part: Partition, weight: Array | None) -> Array:
-    """Give Kish's (Σw)²/Σw² of each cell; without weights, its rows."""
-    if weight is None:
-        return part.counts.astype(float)
-    inside = part.cell_of >= 0
-    squares = np.bincount(
-        part.cell_of[inside], weights=weight[inside] ** 2, minlength=part.counts.size
-    ).reshape(part.counts.shape)
+def effective_rows(part: Partition, rows: Rows) -> Array:
+    """Give Kish's (Σw)²/Σw² of the rows with a label bin of each cell: unweighted, their number."""
+    weight = np.ones(rows.y.size) if rows.weight is None else rows.weight
+    inside = (part.cell_of >= 0) & (rows.cells.label_codes >= 0)
+    mass, squares = (
+        np.bincount(part.cell_of[inside], weights=each[inside], minlength=part.counts.size)
+        for each in (weight, weight**2)
+    )
     with np.errstate(invalid="ignore"):
-        found: Array = part.weights**2 / squares
+        found: Array = (mass**2 / squares).reshape(part.counts.shape)
     return found

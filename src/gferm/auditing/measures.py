@@ -18,6 +18,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.auditing.outcome import CLASSES
 from gferm.auditing.sums import Tables
+from gferm.cells import Score
 from gferm.metrics.cell_values import CellValues, average_gaps
 
 WITHIN_BINS, EVERYBODY = "within label bins", "among everybody"
@@ -60,6 +61,8 @@ class Measure:
     name, title, meaning : str
         For programs, for headings, and in a sentence.
     unit : {"share", "units of y", ""}
+    quantity : str
+        What is averaged: rounding is relative to its size.
     value : callable
         (tables, question) → array of shape (n_draws,), or None where it does not apply.
     shuffled : {"within label bins", "among everybody"} or None
@@ -72,6 +75,7 @@ class Measure:
     title: str
     meaning: str
     unit: str
+    quantity: str
     value: Value
     shuffled: str | None = None
     least: float = 0.0
@@ -135,8 +139,19 @@ def _delta(tables: Tables, question: Question) -> Array | None:
 def _covariance(tables: Tables, question: Question) -> Array | None:
     if "prediction" not in question.quantities or not question.continuous:
         return None
-    each = [np.abs(tables.covariances(name)) for name in question.continuous]
-    return np.asarray(np.nanmean(np.concatenate(each, axis=1), axis=1))
+    each = [
+        np.abs(tables.covariances(score.name)[:, _comparable(tables, score, question)])
+        for score in tables.cells.scores
+    ]
+    found = np.concatenate(each, axis=1)
+    return found.mean(axis=1) if found.shape[1] else np.full(len(found), np.nan)
+
+
+def _comparable(tables: Tables, score: Score, question: Question) -> list[int]:
+    """Give the label bins whose rows differ in the attribute, as contrasts.py has them."""
+    cells, least = tables.cells, max(question.min_cell_size, 2)
+    each = [score.values[cells.label_codes == k] for k in range(cells.label_bins.n_bins)]
+    return [k for k, s in enumerate(each) if s.size >= least and np.ptp(s) > 0.0]
 
 
 def _correlation(tables: Tables, question: Question) -> Array | None:
@@ -157,6 +172,7 @@ MEASURES: tuple[Measure, ...] = (
         "error",
         "mean |prediction − label|; for classes, the share predicted wrongly",
         UNITS,
+        "error",
         _error,
     ),
     Measure(
@@ -164,6 +180,7 @@ MEASURES: tuple[Measure, ...] = (
         "DGF",
         f"by how much {RATE_GAPS}: mean over pairs of groups, each label bin counting alike",
         SHARE,
+        "rate",
         _in_cells("rate", "pairs"),
         WITHIN_BINS,
         largest=1.0,
@@ -173,6 +190,7 @@ MEASURES: tuple[Measure, ...] = (
         "DGF, by rows",
         f"by how much {RATE_GAPS}: mean over pairs, weighed by the rows behind them",
         SHARE,
+        "rate",
         _in_cells("rate", "weighted"),
         WITHIN_BINS,
         largest=1.0,
@@ -182,6 +200,7 @@ MEASURES: tuple[Measure, ...] = (
         "GF",
         "the paper's definition: 1/(K Q²) Σ over bins and ordered pairs, empty ones counting 0",
         SHARE,
+        "rate",
         _in_cells("rate", "definition"),
         WITHIN_BINS,
         largest=1.0,
@@ -191,6 +210,7 @@ MEASURES: tuple[Measure, ...] = (
         "DGF, literal sum",
         "the sum over bins and ordered pairs, which grows with their number",
         SHARE,
+        "rate",
         _in_cells("rate", "sum"),
         WITHIN_BINS,
     ),
@@ -199,6 +219,7 @@ MEASURES: tuple[Measure, ...] = (
         "equalized odds difference",
         "largest difference between groups in the share of a class that is recognised",
         SHARE,
+        "rate",
         _largest_gap_of_rates,
         WITHIN_BINS,
         largest=1.0,
@@ -208,6 +229,7 @@ MEASURES: tuple[Measure, ...] = (
         "equal opportunity difference",
         "largest difference between groups in the true positive rate",
         SHARE,
+        "rate",
         _gap_of_positive_rates,
         WITHIN_BINS,
         largest=1.0,
@@ -217,6 +239,7 @@ MEASURES: tuple[Measure, ...] = (
         "mean gap of predictions",
         "by how much the groups' mean predictions differ within a label bin: what epsilon bounds",
         UNITS,
+        "prediction",
         _in_cells("prediction", "pairs"),
         WITHIN_BINS,
     ),
@@ -225,6 +248,7 @@ MEASURES: tuple[Measure, ...] = (
         "mean gap of errors",
         "by how much the groups' mean residuals differ within a label bin (match='residual')",
         UNITS,
+        "residual",
         _in_cells("residual", "pairs"),
         WITHIN_BINS,
     ),
@@ -233,6 +257,7 @@ MEASURES: tuple[Measure, ...] = (
         "LGF",
         "the paper's definition for a loss: 1/(K Q²) Σ |difference of the cells' mean losses|",
         PLAIN,
+        "loss",
         _in_cells("loss", "definition"),
         WITHIN_BINS,
     ),
@@ -241,6 +266,7 @@ MEASURES: tuple[Measure, ...] = (
         "Δ̂",
         "Σ |gap of rates| − |gap of mean errors|: how far the convex surrogate is from GF",
         PLAIN,
+        "residual",
         _delta,
         least=-np.inf,
     ),
@@ -249,6 +275,7 @@ MEASURES: tuple[Measure, ...] = (
         "mean covariance",
         "mean |covariance| with a continuous attribute (in standard deviations) within a label bin",
         UNITS,
+        "prediction",
         _covariance,
         WITHIN_BINS,
     ),
@@ -257,6 +284,7 @@ MEASURES: tuple[Measure, ...] = (
         "mean distance",
         "by how much the mean predictions of whole groups differ, whatever the labels",
         UNITS,
+        "prediction",
         _in_groups("prediction"),
         EVERYBODY,
     ),
@@ -265,6 +293,7 @@ MEASURES: tuple[Measure, ...] = (
         "gap of the groups' errors",
         "by how much the error of whole groups differs",
         UNITS,
+        "error",
         _in_groups("error"),
         EVERYBODY,
     ),
@@ -273,6 +302,7 @@ MEASURES: tuple[Measure, ...] = (
         "correlation",
         "largest |correlation| of the predictions with a numeric attribute",
         PLAIN,
+        "",
         _correlation,
         EVERYBODY,
         largest=1.0,

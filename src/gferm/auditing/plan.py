@@ -33,7 +33,7 @@ class Plan:
             count = getattr(self, name)
             if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
                 raise ValueError(f"{name}={count!r} must be an integer of at least {least}.")
-        object.__setattr__(self, "ci_quantiles", _read_levels(self.ci_quantiles))
+        object.__setattr__(self, "ci_quantiles", read_levels(self.ci_quantiles))
 
     def stream(self) -> np.random.Generator:
         """Begin the random numbers."""
@@ -42,13 +42,17 @@ class Plan:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings as plain values; a loss of one's own by its name."""
-        found = asdict(self) | {"loss": getattr(self.loss, "__name__", self.loss)}
+        found = asdict(self) | {"loss": getattr(self.loss, "__name__", str(self.loss))}
         found.pop("random_state")
         return found
 
 
-def _read_levels(ci_quantiles: Sequence[float]) -> tuple[float, ...]:
-    levels = np.asarray(ci_quantiles, dtype=float)
+def read_levels(ci_quantiles: Sequence[float]) -> tuple[float, ...]:
+    """Check the quantiles of intervals."""
+    try:
+        levels = np.asarray(ci_quantiles, dtype=float)
+    except (TypeError, ValueError):
+        levels = np.empty(0)
     increasing = levels.ndim == 1 and levels.size > 1 and bool((np.diff(levels) > 0).all())
     if not increasing or levels[0] <= 0 or levels[-1] >= 1:
         raise ValueError(

@@ -5,7 +5,8 @@ bootstrap   rows are drawn with replacement within each stratum, so every draw h
             draw is a table of repetitions W (n_draws × n), and its sums are W · terms: products of
             matrices, stratum by stratum
 shuffles    the groups are shuffled within each label bin (or among everybody), so every draw keeps
-            the counts and has no unfairness but chance: the predictions move, the places stand
+            the counts and has no unfairness but chance: the predictions move, the places stand.
+            Rows in no group are shuffled among themselves
 
 Draws come in blocks that fit a core's cache, each with a random stream of its own: the result does
 not depend on how many threads there are.
@@ -62,13 +63,12 @@ def shuffles(
     """Give the sums with predictions shuffled against groups, within label bins or altogether."""
     n = strata.order.size
     sorted_terms = [term.take(strata.order) for term in terms.values()]
-    starts = np.zeros(1, dtype=np.intp) if everybody else strata.bin_starts
-    bins = [slice(*ends) for ends in zip(starts, [*starts[1:], n], strict=True)]
+    exchangeable = strata.exchangeable(everybody=everybody)
 
     def draw(n_block: int, rng: np.random.Generator) -> Array:
         rows = np.broadcast_to(np.arange(n, dtype=np.int32), (n_block, n)).copy()
-        for members in bins:
-            rng.permuted(rows[:, members], axis=1, out=rows[:, members])
+        for places in exchangeable:
+            rows[:, places] = rng.permuted(rows[:, places], axis=1)
         sums = np.empty((len(sorted_terms), n_block, strata.starts.size))
         for term, out in zip(sorted_terms, sums, strict=True):
             moved = term.own[rows]

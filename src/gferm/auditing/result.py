@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -214,6 +214,11 @@ class Audit:
         return tuple(judge(self))
 
     @property
+    def is_unfair(self) -> bool:
+        """Whether the verdict is that groups with equal outcomes are treated differently."""
+        return self.verdict[0].kind == "unfair"
+
+    @property
     def empty(self) -> tuple[Cell, ...]:
         """Cells without a row: nothing is known about them."""
         return tuple(cell for cell in self.cells if cell.note == "empty")
@@ -346,8 +351,9 @@ def _flat(row: dict[str, Any], levels: tuple[float, ...]) -> dict[str, Any]:
     """Spread pairs and nested records over columns of their own."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
-        if isinstance(value, dict):
-            flat |= {f"{name}_{key}": one for key, one in value.items()}
+        if name == "chance":
+            found = value or dict.fromkeys(one.name for one in fields(Chance))
+            flat |= {f"{name}_{key}": one for key, one in found.items()}
         elif name.endswith("interval"):
             stem = name.removesuffix("interval")
             found = value or (float("nan"),) * len(levels)

@@ -66,8 +66,8 @@ class Strata:
     ----------
     order : array of shape (n_samples,)
         The rows, sorted.
-    starts, bin_starts : arrays of int
-        Where a stratum, and where a label bin, begins in this order.
+    starts : array of int
+        Where a stratum begins in this order.
     label_codes : array of shape (n_strata,)
     groups : array of shape (n_partitions, n_strata)
         The group of each stratum in every partition, −1 for none.
@@ -75,7 +75,6 @@ class Strata:
 
     order: Codes
     starts: Codes
-    bin_starts: Codes
     label_codes: Codes
     groups: Codes
 
@@ -89,15 +88,25 @@ class Strata:
         order = np.argsort(key, kind="stable")
         starts = np.searchsorted(key[order], np.arange(key.max() + 1))
         first = order[starts]
-        labels = cells.label_codes[first]
-        bin_starts = starts[np.flatnonzero(np.diff(labels, prepend=-2))]
         groups = np.array([part.codes[first] for part in cells.partitions], dtype=np.intp)
-        return cls(order, starts, bin_starts, labels, groups.reshape(-1, first.size))
+        return cls(order, starts, cells.label_codes[first], groups.reshape(-1, first.size))
 
     @property
     def sizes(self) -> Codes:
         """Rows of each stratum."""
         return np.diff(self.starts, append=self.order.size)
+
+    def exchangeable(self, *, everybody: bool) -> list[Codes]:
+        """Give the places whose rows a shuffle may exchange, of one label bin or of everybody.
+
+        Rows that are in no group of an attribute stay apart: they are not compared, and would
+        bring their predictions into the groups that are.
+        """
+        key = np.zeros_like(self.label_codes) if everybody else self.label_codes
+        for codes in self.groups:
+            _, key = np.unique(2 * key + (codes < 0), return_inverse=True)
+        of_rows = np.repeat(key, self.sizes)
+        return [np.flatnonzero(of_rows == one) for one in np.unique(key)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +141,8 @@ class Tables:
         pooled = self.cells.pooled()
         tables = []
         for part, codes in zip(pooled.partitions, self.strata.groups, strict=True):
+            if quantity == "rate":  # a label in no bin has no bin to be predicted into
+                codes = np.where(self.strata.label_codes < 0, -1, codes)
             into = _member(codes, len(part.groups))
             tables.append(_mean(self.sums[quantity] @ into, self._stratum_mass @ into)[:, None])
         return CellValues(pooled, tuple(tables))

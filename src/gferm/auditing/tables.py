@@ -9,6 +9,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gferm.auditing.outcome import NUMBERS
 from gferm.auditing.result import Cell, Figure
 from gferm.auditing.verdict import amount
 from gferm.sheets.html import to_html_table
@@ -32,7 +33,8 @@ def heading(audit: Audit) -> str:
     """Say what was audited, in a line."""
     what = [*audit.attributes, *(f"{name} (continuous)" for name in audit.continuous)]
     n = len(audit.label_bins)
-    bins = f"{n} label bin{'s' if n > 1 else ''}" if audit.task == "numbers" else f"{n} classes"
+    one, many = ("label bin", "label bins") if audit.task == NUMBERS else ("class", "classes")
+    bins = f"{n} {many if n > 1 else one}"
     return f"Audit of {audit.n_rows} rows: {', '.join(what)}; {bins}"
 
 

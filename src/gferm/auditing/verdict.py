@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gferm.auditing.measures import SHARE, WITHIN_BINS
+from gferm.auditing.outcome import hold_everything
 from gferm.auditing.result import Chance, Figure, Gap, Statement
 from gferm.sheets.layout import decimals, number
 
@@ -43,15 +44,18 @@ def judge(audit: Audit) -> Iterator[Statement]:
     known = [audit.figures[name] for name in JUDGED if name in audit.figures]
     if not known:
         yield Statement("caution", "Nothing could be compared: no figure applies to these rows.")
-    yield from _headline(known)
+    yield from _headline(audit, known)
     for figure in known:
         yield _judge_figure(figure)
     yield from _where(audit)
     yield from _cautions(audit)
 
 
-def _headline(figures: list[Figure]) -> Iterator[Statement]:
-    """Answer for equal outcomes, corrected for asking more than one figure (Bonferroni)."""
+def _headline(audit: Audit, figures: list[Figure]) -> Iterator[Statement]:
+    """Answer for equal outcomes, corrected for asking more than one figure (Bonferroni).
+
+    Where one bin holds every label, the answer is for whole groups.
+    """
     chances = [
         figure.chance.p
         for figure in figures
@@ -62,18 +66,23 @@ def _headline(figures: list[Figure]) -> Iterator[Statement]:
     n = len(chances)
     p = min(n * min(chances), 1.0)
     asked = f"smallest p of {n} figures, times {n}: {p:.3f}" if n > 1 else f"p = {p:.3f}"
+    whole = hold_everything(audit.rows.cells.label_bins)
+    groups = "groups, whatever their outcomes," if whole else "groups with equal outcomes"
     if p < LEVEL:
-        text = f"Groups with equal outcomes are treated differently, beyond chance ({asked})."
+        text = f"{groups.capitalize()} are treated differently, beyond chance ({asked})."
         yield Statement("unfair", text)
     else:
-        text = f"No difference between groups with equal outcomes is beyond chance ({asked})."
+        text = f"No difference between {groups} is beyond chance ({asked})."
         yield Statement("fair", f"{text} That is no proof of fairness.")
 
 
 def _judge_figure(figure: Figure) -> Statement:
     what = f"{figure.title[0].upper()}{figure.title[1:]}"
     if figure.value != figure.value:  # NaN
-        return Statement("caution", f"{what}: no label bin holds two groups, so nothing is known.")
+        return Statement(
+            "caution",
+            f"{what}: no label bin holds two groups with enough rows, so nothing is known.",
+        )
     size = f"{what} is {amount(figure.value, figure)}{_range(figure)}"
     if figure.chance is None:
         return Statement("fact", f"{size}; chance was not computed.")

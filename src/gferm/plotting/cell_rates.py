@@ -10,9 +10,16 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.metrics import CellValues, cell_rates
-from gferm.plotting.style import COLORS, axes, tidy
+from gferm.plotting.attributes import place_of
+from gferm.plotting.cell_map import draw_cell_map
+from gferm.plotting.intervals import effective_rows, wilson
+from gferm.plotting.room import keep_ticks_apart, legend_above
+from gferm.plotting.style import COLORS, as_text, axes, tidy
 
 MOST_COUNTS = 3  # more groups' counts do not fit under a bin
+MOST_BARS = len(COLORS)  # more groups are told apart by their place, not by a colour
+
+BARS = {"fmt": "none", "ecolor": "0.25", "elinewidth": 0.8, "capsize": 1.5}
 
 
 class CellRatesDisplay:
@@ -21,19 +28,43 @@ class CellRatesDisplay:
     Parameters
     ----------
     rates : CellValues
-        As given by `gferm.metrics.cell_rates`, for one partition into groups.
+        As given by `gferm.metrics.cell_rates`.
+    attribute : str, default=None
+        The one to draw, where several are compared each on its own.
+
+    Attributes
+    ----------
+    values, counts : arrays of shape (K, Q)
+        The rate and the rows of each cell.
+    low, high : arrays of shape (K, Q)
+        Wilson's 95 % interval of the rate; NaN where a cell is empty.
+    groups : tuple of str
+        The Q groups.
     """
 
-    def __init__(self, rates: CellValues) -> None:
-        self.rates = rates
+    def __init__(self, rates: CellValues, *, attribute: str | None = None) -> None:
+        partitions = rates.cells.partitions
+        place = place_of(attribute, [part.name for part in partitions])
+        self.rates, self.attribute = rates, partitions[place].name
+        self.groups = partitions[place].groups
+        self.values, self.counts = rates.tables[place], partitions[place].counts
+        rows = effective_rows(partitions[place], rates.cells.weight)
+        self.low, self.high = wilson(self.values, rows)
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, ax: Any = None, **options: Any
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sensitive_features: Any,
+        attribute: str | None = None,
+        ax: Any = None,
+        **options: Any,
     ) -> CellRatesDisplay:
         """Compute and draw; ``options`` go to `cell_rates`."""
         rates = cell_rates(y_true, y_pred, sensitive_features=sensitive_features, **options)
-        display = cls(rates)
+        display = cls(rates, attribute=attribute)
         display.plot(ax=ax)
         return display
 
@@ -46,8 +77,15 @@ class CellRatesDisplay:
             y, model.predict(X), sensitive_features=sensitive_features, ax=ax, **options
         )
 
-    def plot(self, ax: Any = None, *, group_names: Any = None, counts: bool = True) -> Any:
-        """Draw overlapping bars, one colour a group, with the rows of each cell below.
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        group_names: Any = None,
+        counts: bool = True,
+        intervals: bool = False,
+    ) -> Any:
+        """Draw bars, one colour a group; of many groups a map, one row a group.
 
         Parameters
         ----------
@@ -57,17 +95,28 @@ class CellRatesDisplay:
         counts : bool, default=True
             Whether to write the rows of each group under each bin (of the smallest group, if
             there are many); small cells are noise.
+        intervals : bool, default=False
+            Whether to draw the 95 % interval of each bar, which a map has no place for.
         """
-        ax = axes(ax)
-        groups = self.rates.cells.partitions[0].groups if group_names is None else group_names
-        draw_cell_rates(
-            ax,
-            self.rates.values,
-            self.rates.counts,
-            labels=self.rates.cells.label_bins.labels,
-            groups=groups,
-            show_counts=counts,
-        )
+        groups = self.groups if group_names is None else group_names
+        labels = self.rates.cells.label_bins.labels
+        if len(groups) > MOST_BARS:
+            ax = axes(ax, figsize=(1.6 + 0.8 * len(labels), 1.4 + 0.3 * len(groups)))
+            draw_cell_map(
+                ax, self.values, self.counts, labels=labels, groups=groups, show_counts=counts
+            )
+        else:
+            wide = 0.95 if counts and len(groups) > MOST_COUNTS else 0.72
+            ax = axes(ax, figsize=(max(6.4, wide * len(labels)), 4.8))
+            draw_cell_rates(
+                ax,
+                self.values,
+                self.counts,
+                labels=labels,
+                groups=groups,
+                show_counts=counts,
+                intervals=(self.low, self.high) if intervals else None,
+            )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -80,6 +129,7 @@ def draw_cell_rates(
     labels: Sequence[str],
     groups: Sequence[Any],
     show_counts: bool = True,
+    intervals: tuple[Array, Array] | None = None,
 ) -> None:
     """Draw the bars of a table of rates.
 
@@ -94,9 +144,11 @@ def draw_cell_rates(
         For the legend.
     show_counts : bool, default=True
         As ``counts`` of `CellRatesDisplay.plot`.
+    intervals : two arrays of shape (K, Q), default=None
+        Where the error bars begin and end; without them, none.
     """
     x = np.arange(len(labels))
-    overlap = len(groups) <= 2
+    overlap = len(groups) <= 2 and intervals is None  # error bars on one place would hide another
     width = 0.9 if overlap else 0.85 / len(groups)
     for q, group in enumerate(groups):
         shift = 0.0 if overlap else (q - (len(groups) - 1) / 2) * width
@@ -107,25 +159,33 @@ def draw_cell_rates(
             color=COLORS[q % len(COLORS)],
             alpha=0.55 if overlap else 0.9,
             edgecolor=COLORS[q % len(COLORS)],
-            linewidth=1.2,
-            label=group,
+            linewidth=1.2 if overlap else 0.0,
+            label=as_text(group),
         )
-    below, note = list(labels), ""
+        if intervals is not None:
+            there = np.isfinite(intervals[0][:, q])
+            reach = [table[:, q] - intervals[0][:, q], intervals[1][:, q] - table[:, q]]
+            sides = np.maximum(reach, 0.0)[:, there]  # rounding may leave the rate outside
+            ax.errorbar((x + shift)[there], table[there, q], yerr=sides, **BARS)
+    below, note = [as_text(label, 16) for label in labels], ""
     if show_counts and len(groups) <= MOST_COUNTS:
         below = [
             f"{label}\n{' | '.join(map(str, row))}"
-            for label, row in zip(labels, counts, strict=True)
+            for label, row in zip(below, counts, strict=True)
         ]
         note = "  (rows in each group)"
     elif show_counts:
         below = [
             f"{label}\n{row.sum()}, least {row.min()}"
-            for label, row in zip(labels, counts, strict=True)
+            for label, row in zip(below, counts, strict=True)
         ]
         note = "  (rows, and those of the smallest group)"
     ax.set_xticks(x, below, fontsize="x-small")
     ax.set_xlabel(f"label bin k{note}")
-    ax.set_ylabel(r"$\hat P^{k,q}$: share predicted into its own bin")
+    bars = "\nbars: 95 % interval" if intervals is not None else ""
+    ax.set_ylabel(rf"$\hat P^{{k,q}}$: share predicted into its own bin{bars}")
     ax.set_ylim(0, 1)
-    ax.legend(frameon=False)
+    tallest = table if intervals is None else intervals[1]
+    legend_above(ax, tallest=float(np.nanmax(tallest, initial=0.0)))
+    keep_ticks_apart(ax)
     tidy(ax)

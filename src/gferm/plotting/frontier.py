@@ -1,48 +1,130 @@
-"""FrontierDisplay: the exact frontier, price of fairness against epsilon."""
+"""FrontierDisplay: what fairness costs, on the training rows exactly, or on held-out ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gferm.frontier import Frontier
+from gferm.estimators import FairRegressor
+from gferm.frontier import Frontier, frontier
+from gferm.plotting.curves import Curve, ExactCurve, HeldOutCurve
+from gferm.plotting.judged import judge
 from gferm.plotting.style import COLORS, axes, tidy
 
 
 class FrontierDisplay:
-    """The price of fairness along the exact frontier."""
+    """The price of fairness along a frontier.
 
-    def __init__(self, frontier: Frontier) -> None:
-        self.frontier = frontier
+    Parameters
+    ----------
+    curve : ExactCurve or HeldOutCurve
+        What is drawn, with its numbers; the class methods make one.
+    """
+
+    def __init__(self, curve: Curve) -> None:
+        self.curve = curve
 
     @classmethod
     def from_frontier(cls, frontier: Frontier, *, ax: Any = None) -> FrontierDisplay:
-        """Draw a frontier."""
-        display = cls(frontier)
-        display.plot(ax=ax)
-        return display
+        """Draw a frontier: the price of its training objective against epsilon."""
+        return cls(ExactCurve(frontier)).plot(ax)
 
-    def plot(self, ax: Any = None, *, color: str = COLORS[0]) -> Any:
-        """Draw the curve and mark its breakpoints, the plain and the fairest model."""
-        ax = axes(ax)
-        epsilons = self.frontier.epsilons
-        plain = self.frontier.objectives[0]
-        # between breakpoints the model is linear in epsilon, so its objective is a parabola
-        fine = np.unique(np.concatenate([np.linspace(epsilons[-1], epsilons[0], 400), epsilons]))
-        ax.plot(fine, 100 * (self.frontier.objectives_at(fine) / plain - 1), color=color, zorder=2)
-        price = 100 * (self.frontier.objectives / plain - 1)
-        ax.scatter(epsilons, price, s=22, color=color, zorder=3, label="breakpoints")
-        for i, name, offset in ((0, "plain", (-8, 10)), (-1, "fairest", (10, -2))):
-            ax.annotate(
-                name,
-                (epsilons[i], price[i]),
-                xytext=offset,
-                textcoords="offset points",
-                ha="right" if i == 0 else "left",
+    @classmethod
+    def from_estimator(
+        cls,
+        model: FairRegressor,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        ax: Any = None,
+    ) -> FrontierDisplay:
+        """Trace the frontier of a model's settings on these rows, and mark its own epsilon.
+
+        Parameters
+        ----------
+        model : FairRegressor
+            With the square loss; fitted or not, it is not changed.
+        X, y, sensitive_features, sample_weight
+            As in `FairRegressor.fit`.
+        ax : matplotlib Axes, default=None
+        """
+        if not isinstance(model, FairRegressor):
+            raise ValueError(
+                f"model={type(model).__name__} has no exact frontier, which a FairRegressor with "
+                "the square loss has; draw the held-out predictions of several models by "
+                "FrontierDisplay.from_predictions."
             )
-        ax.set_xlabel("epsilon: mean gap between groups (units of y)")
-        ax.set_ylabel("price: training objective, % above the plain model")
+        settings = model.get_params(deep=False)
+        epsilon = settings.pop("epsilon")
+        path = frontier(
+            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, **settings
+        )
+        return cls(ExactCurve(path, epsilon)).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        predictions: Any,
+        *,
+        sensitive_features: Any,
+        names: Sequence[str] | None = None,
+        error: str | Callable[..., float] = "auto",
+        unfairness: str | Callable[..., float] = "mean_gap",
+        connect: bool = True,
+        ax: Any = None,
+        **bins: Any,
+    ) -> FrontierDisplay:
+        """Judge the predictions of several models and draw error against unfairness.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,)
+        predictions : mapping of str to array of shape (n_samples,), or array (n_models, n_samples)
+            For rows that the models have not seen; in the order in which they are connected.
+        sensitive_features : array, Series, data frame or dict of columns
+        names : sequence of str, default=None
+            Of the models of an array; those named "" get no mark of their own.
+        error : {"auto", "mean absolute error", "share of mistakes"} or callable, default="auto"
+            "auto" counts the mistakes of words, and measures the errors of numbers.
+        unfairness : {"mean_gap", "dgf"} or callable, default="mean_gap"
+            "mean_gap" is what epsilon bounds on the training rows.
+        connect : bool, default=True
+            Whether a line connects the models; not for models that have nothing in common.
+        ax : matplotlib Axes, default=None
+        **bins
+            ``y_bins``, ``s_bins`` and ``intersectional``, as in `gferm.metrics.dgf`.
+        """
+        judged = judge(
+            y_true,
+            predictions,
+            sensitive_features=sensitive_features,
+            names=names,
+            error=error,
+            unfairness=unfairness,
+            **bins,
+        )
+        if not np.isfinite(judged.unfairness).any():
+            raise ValueError(
+                "no label bin holds two groups, so no model has an unfairness to draw; use fewer "
+                "y_bins or s_bins."
+            )
+        return cls(HeldOutCurve(judged, connect)).plot(ax)
+
+    def plot(self, ax: Any = None, *, color: str = COLORS[0]) -> FrontierDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+        color : str, default=COLORS[0]
+        """
+        ax = axes(ax)
+        self.curve.draw(ax, color)
         tidy(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

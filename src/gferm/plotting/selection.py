@@ -1,44 +1,36 @@
-"""SelectionDisplay: error against unfairness of every setting of a search, and its choice.
+"""SelectionDisplay: error against unfairness of many models, and the one that a rule chooses.
 
-A point is a setting, (e_i, u_i) as in model_selection/rules.py; left and low is good. The dashed
-line is the limit of the shortlist, best / (1 − tolerance). The view ends a few shortlists from the
-best error, since the failures of a grid would squeeze what matters; what lies beyond becomes
-triangles on the right edge, at the height of their unfairness.
+A point is a setting of a search, or a model, (e_i, u_i) as in model_selection/rules.py; left and
+low is good. selection_picture.py draws it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from textwrap import fill
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gferm.arrays import Array
-from gferm.model_selection import fairest_within, lowest_error, pareto_set
+from gferm.model_selection import fairest_within, lowest_error
+from gferm.plotting.judged import judge
 from gferm.plotting.search_results import describe, measure, standard_errors, unfairness_beside
-from gferm.plotting.style import COLORS, axes, tidy
+from gferm.plotting.selection_picture import (
+    draw_marks,
+    draw_settings,
+    label_points,
+    set_view,
+    title,
+)
+from gferm.plotting.style import as_text, axes, tidy
+
+MOST_NAMES = 12  # of models, beside their points
 
 Mask = npt.NDArray[np.bool_]
 
-WIDTHS_IN_VIEW = 4.0  # of the shortlist, so that it fills a quarter of the picture
-LEAST_VIEW = 1.25  # of the best error, for a shortlist without width
-MARGIN = 0.05  # of the view, on either side
-LEGEND_WIDTH = 34  # characters
-
-BLACK = COLORS[-1]
-MUTED = {"color": BLACK, "alpha": 0.3, "linewidths": 0, "s": 22}
-LISTED = {"color": COLORS[0], "s": 28, "zorder": 3}
-NAIVE = {"marker": "D", "s": 75, "facecolors": "none", "edgecolors": BLACK, "zorder": 5}
-CHOSEN = {"marker": "*", "s": 280, "color": COLORS[4], "edgecolors": "white", "zorder": 6}
-STAIRS = {"where": "post", "color": BLACK, "alpha": 0.6, "linewidth": 0.8, "zorder": 2}
-LIMIT = {"color": COLORS[0], "linestyle": "--", "linewidth": 1.0, "zorder": 1}
-BARS = {"fmt": "none", "elinewidth": 1.0, "capsize": 2.5, "zorder": 4}
-
 
 class SelectionDisplay:
-    """The settings of a search, its shortlist, its Pareto set and its choice.
+    """The settings of a search (or any models), their shortlist, their Pareto set and the choice.
 
     Parameters
     ----------
@@ -55,6 +47,10 @@ class SelectionDisplay:
         Standard errors, drawn at the choice and at the lowest error.
     error_name, unfairness_name : str
         What was measured, for the axes.
+    judged_on : str, default="mean over folds"
+        How it was measured, for the axes.
+    points_name : str, default="settings"
+        What there are many of, for the legend.
     """
 
     def __init__(
@@ -70,21 +66,24 @@ class SelectionDisplay:
         unfairness_bars: npt.ArrayLike | None = None,
         error_name: str = "error",
         unfairness_name: str = "unfairness",
+        judged_on: str = "mean over folds",
+        points_name: str = "settings",
     ) -> None:
         self.errors = np.asarray(errors, dtype=float)
         self.unfairness = np.asarray(unfairness, dtype=float)
-        if not self._known.any():
+        if not self.known.any():
             raise ValueError(
                 "no setting has both an error and an unfairness, so there is nothing to draw; "
                 "search with error_score='raise' to see why."
             )
         self.shortlist, self.chosen, self.limit = np.asarray(shortlist, dtype=int), chosen, limit
-        self.naive = int(np.argmin(np.where(self._known, self.errors, np.inf)))
+        self.naive = int(np.argmin(np.where(self.known, self.errors, np.inf)))
         self.labels = labels
         nothing = np.zeros_like(self.errors)
         self.error_bars = nothing if error_bars is None else np.asarray(error_bars)
         self.unfairness_bars = nothing if unfairness_bars is None else np.asarray(unfairness_bars)
         self.error_name, self.unfairness_name = error_name, unfairness_name
+        self.judged_on, self.points_name = judged_on, points_name
 
     @classmethod
     def from_cv_results(
@@ -138,7 +137,62 @@ class SelectionDisplay:
         chosen = int(search.best_index_)
         return cls.from_cv_results(results, rule=rule, chosen=chosen, ax=ax)
 
-    def plot(self, ax: Any = None, *, zoom: bool = True) -> SelectionDisplay:
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        predictions: Mapping[str, Any],
+        *,
+        sensitive_features: Any,
+        rule: fairest_within = fairest_within(),  # noqa: B008, frozen
+        error: str | Callable[..., float] = "auto",
+        unfairness: str | Callable[..., float] = "dgf",
+        ax: Any = None,
+        **bins: Any,
+    ) -> SelectionDisplay:
+        """Choose among any models by what they predict for rows they have not seen, and draw it.
+
+        Parameters
+        ----------
+        y_true : array of shape (n_samples,)
+        predictions : mapping of str to array of shape (n_samples,)
+            By the names of the models.
+        sensitive_features : array, Series, data frame or dict of columns
+        rule : fairest_within
+            Of which only the tolerance counts here.
+        error, unfairness
+            As in `FrontierDisplay.from_predictions`.
+        ax : matplotlib Axes, default=None
+        **bins
+            ``y_bins``, ``s_bins`` and ``intersectional``, as in `gferm.metrics.dgf`.
+        """
+        judged = judge(
+            y_true,
+            predictions,
+            sensitive_features=sensitive_features,
+            error=error,
+            unfairness=unfairness,
+            **bins,
+        )
+        rule = fairest_within(rule.tolerance)
+        columns = {rule.error: judged.errors, rule.unfairness: judged.unfairness}
+        display = cls(
+            judged.errors,
+            judged.unfairness,
+            shortlist=rule.shortlist(columns),
+            chosen=rule(columns),
+            limit=rule.limit(judged.errors),
+            labels=[as_text(name) for name in judged.names],
+            error_name=judged.error_name,
+            unfairness_name=judged.unfairness_name,
+            judged_on=f"{judged.n_rows} rows",
+            points_name="models",
+        )
+        return display.plot(ax, write_names=len(judged.names) <= MOST_NAMES)
+
+    def plot(
+        self, ax: Any = None, *, zoom: bool = True, write_names: bool = False
+    ) -> SelectionDisplay:
         """Draw the settings, with a legend beside the axes.
 
         Parameters
@@ -147,13 +201,18 @@ class SelectionDisplay:
         zoom : bool, default=True
             Whether the view may end before the largest error. False shows all settings, on a
             logarithmic axis if they span more than a decade.
+        write_names : bool, default=False
+            Whether to write the label of each setting beside its point.
         """
         ax = axes(ax, figsize=(8.0, 4.2))
-        self._set_view(ax, zoom)
-        self._draw_marks(ax)
-        self._draw_settings(ax)
-        ax.set_xlabel(_title("error", self.error_name, self.error_bars))
-        ax.set_ylabel(_title("unfairness", self.unfairness_name, self.unfairness_bars))
+        set_view(ax, self, zoom)
+        draw_marks(ax, self)
+        draw_settings(ax, self)
+        if write_names and self.labels is not None:
+            label_points(ax, self)
+        ax.set_xlabel(title("error", self.error_name, self.error_bars, self.judged_on))
+        name, bars = self.unfairness_name, self.unfairness_bars
+        ax.set_ylabel(title("unfairness", name, bars, self.judged_on))
         beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
         ax.legend(**beside, frameon=False, fontsize="small", labelspacing=0.9)
         tidy(ax)
@@ -161,77 +220,7 @@ class SelectionDisplay:
         return self
 
     @property
-    def _known(self) -> Mask:
+    def known(self) -> Mask:
+        """Which settings have both an error and an unfairness."""
         known: Mask = np.isfinite(self.errors) & np.isfinite(self.unfairness)
         return known
-
-    def _set_view(self, ax: Any, zoom: bool) -> None:
-        known, errors = self._known, self.errors
-        best, right = errors[self.naive], errors[known].max()
-        if zoom and best > 0:
-            width = WIDTHS_IN_VIEW * (self.limit - best)
-            right = min(right, np.nanmax([best + width, LEAST_VIEW * best, errors[self.chosen]]))
-        right = max(right, self.limit)
-        if 0 < 10 * best < right:
-            ax.set_xscale("log")
-            step = (right / best) ** MARGIN
-            ax.set_xlim(best / step, right * step)
-        else:
-            step = MARGIN * (right - best or best or 1.0)
-            ax.set_xlim(best - max(step, 1.1 * self.error_bars[self.naive]), right + step)
-        seen = known & (errors <= ax.get_xlim()[1])
-        marks = [self.naive, self.chosen]
-        top = np.nanmax([*self.unfairness[seen], *(self.unfairness + self.unfairness_bars)[marks]])
-        ax.set_ylim(-0.02 * (top or 1.0), 1.06 * (top or 1.0))
-
-    def _draw_marks(self, ax: Any) -> None:
-        marks = [(self.chosen, "chosen", CHOSEN), (self.naive, "lowest error", NAIVE)]
-        if self.chosen == self.naive:
-            marks = [(self.chosen, "chosen, of lowest error", CHOSEN)]
-        for i, name, style in marks:
-            e, u = self.errors[i], self.unfairness[i]
-            bars = {"xerr": self.error_bars[i], "yerr": self.unfairness_bars[i]}
-            lines = [name, f"{self.error_name} {e:.3g}, {self.unfairness_name} {u:.3g}"]
-            lines += [] if self.labels is None else [self.labels[i]]
-            text = "\n".join(fill(line.replace(" = ", "\xa0=\xa0"), LEGEND_WIDTH) for line in lines)
-            ax.scatter(e, u, label=text, **style)
-            if any(bars.values()):
-                ax.errorbar(e, u, **bars, ecolor=style.get("color", BLACK), **BARS)
-
-    def _draw_settings(self, ax: Any) -> None:
-        known, edge = self._known, ax.get_xlim()[1]
-        listed = np.zeros_like(known)
-        listed[self.shortlist] = True
-        beyond = known & (self.errors > edge)
-        others = known & ~listed & ~beyond
-        text = f"shortlist: {self.shortlist.size} of {known.size} settings"
-        ax.scatter(
-            self.errors[known & listed], self.unfairness[known & listed], label=text, **LISTED
-        )
-        ax.axvline(self.limit, label=f"its limit: {self.error_name} {self.limit:.3g}", **LIMIT)
-        if others.any():
-            text = f"{np.count_nonzero(others)} other settings"
-            ax.scatter(self.errors[others], self.unfairness[others], label=text, **MUTED)
-        if beyond.any():
-            ax.scatter(
-                np.ones(np.count_nonzero(beyond)),
-                np.minimum(self.unfairness[beyond], ax.get_ylim()[1]),
-                transform=ax.get_yaxis_transform(),  # the edge, in units of the axes
-                clip_on=False,
-                marker=">",
-                label=f"{np.count_nonzero(beyond)} further right",
-                **MUTED,
-            )
-        if not known.all():
-            text = f"{np.count_nonzero(~known)} without a value: not shown"
-            ax.scatter([], [], label=text, marker="x", color=BLACK, alpha=0.3)
-        best = pareto_set(self.errors, self.unfairness)
-        # the last step goes on: no larger error is any fairer
-        stairs = np.append(self.errors[best], max(edge, self.errors[best[-1]]))
-        heights = np.append(self.unfairness[best], self.unfairness[best[-1]])
-        ax.step(stairs, heights, label="Pareto set: none is left and below", **STAIRS)
-
-
-def _title(kind: str, name: str, bars: Array) -> str:
-    mean = "mean ± standard error" if bars.any() else "mean"
-    return f"{name if kind in name else f'{kind} ({name})'}, {mean} over folds"

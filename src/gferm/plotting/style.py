@@ -1,11 +1,19 @@
-"""What all displays share: colours, axes and their dress."""
+"""What all displays share: colours, marks, axes, and names as they are written."""
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
 # Okabe and Ito's colours, told apart by colour-blind readers; the first two overlap well
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+
+# Of lines and points: yellow is too faint for them, and shapes also tell groups apart in grey.
+# Seven colours and eight shapes make 56 pairs before one comes back.
+LINE_COLORS = (*COLORS[:6], COLORS[7])
+SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+HAIR_SPACE = "\N{HAIR SPACE}"
 
 
 def need_matplotlib() -> None:
@@ -31,3 +39,36 @@ def tidy(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.25)
     ax.set_axisbelow(True)
+
+
+def look(q: int) -> dict[str, str]:
+    """Give the colour and the shape of the points of group q."""
+    return {"color": LINE_COLORS[q % len(LINE_COLORS)], "marker": SHAPES[q % len(SHAPES)]}
+
+
+def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
+    r"""Write a name as it is, in lines of about ``width`` characters, without a too long middle.
+
+    Matplotlib would read "$x_1$" as a formula, and leave a name such as "_other" out of legends.
+
+    Examples
+    --------
+    >>> from gferm.plotting.style import as_text
+    >>> print(as_text("<b>$x_1$"))
+    <b>\$x_1\$
+    >>> as_text("a name of many words", width=12)
+    'a name of many\nwords'
+    """
+    text = "\n".join(wrap(shortened(name, lines * width), width + 3))
+    if text.count("$") > 1:  # a single one opens no formula
+        text = text.replace("$", r"\$")
+    return HAIR_SPACE + text if text.startswith("_") else text
+
+
+def shortened(name: object, length: int) -> str:
+    """Give a name of about ``length`` characters: a longer one keeps its beginning and its end."""
+    words = " ".join(str(name).split())
+    half = length // 2
+    if len(words) <= 2 * half + 1:
+        return words
+    return f"{words[:half].rstrip()} … {words[-half:].lstrip()}"

@@ -1,0 +1,101 @@
+"""Which bins sort the held-out rows: those of the model, or some that the rows had no part in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gferm.bins import Bins, BinsLike, as_bins
+from gferm.bounds.span import is_everything
+from gferm.cells import Cells, CellScheme, SensitiveBins
+from gferm.sensitive import SensitiveColumn
+
+UNNAMED = "sensitive"  # what a column is called that came without a name
+
+
+def cells_as_trained(
+    trained: Cells, y: npt.NDArray[Any], columns: tuple[SensitiveColumn, ...], given: dict[str, Any]
+) -> Cells:
+    """Sort rows as the model's training rows were sorted."""
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise ValueError(
+            f"{', '.join(named)} cannot be chosen for a model that has cells of its own: the "
+            "certificate is about these. Leave the argument out."
+        )
+    return trained.scheme.assign(y, _in_order(columns, trained.scheme.names))
+
+
+def cells_of_own_bins(
+    classes: Any,
+    y: npt.NDArray[Any],
+    columns: Sequence[SensitiveColumn],
+    *,
+    y_bins: BinsLike | None,
+    s_bins: SensitiveBins | None,
+    intersectional: bool | None,
+) -> Cells:
+    """Sort rows for a predictor without cells, and refuse bins that are read off these rows."""
+    if y_bins is None and classes is not None:
+        y_bins = Bins.categories(np.asarray(classes).tolist())
+    if y_bins is None:
+        raise ValueError(
+            "y_bins is missing: this model has no bins of its own. Give increasing edges, "
+            "Bins.categories([...]), or 1 to compare whole groups."
+        )
+    scheme = CellScheme.resolve(
+        y,
+        columns,
+        y_bins=as_bins(y_bins, "y_bins"),
+        s_bins="auto" if s_bins is None else s_bins,
+        intersectional=intersectional is None or intersectional,
+    )
+    for name, bins in named_bins(scheme):
+        if not bins.explicit and not is_everything(bins):
+            raise ValueError(
+                f"{name} would be read off the rows given, and intervals do not hold for cells "
+                f"that depend on their own rows. Give {name} as edges or Bins.categories([...])."
+            )
+    return scheme.assign(y, columns)
+
+
+def named_bins(scheme: CellScheme) -> list[tuple[str, Bins]]:
+    """List the bins of label and attributes with the argument that makes them."""
+    return [
+        ("y_bins", scheme.label_bins),
+        *(("s_bins", bins) for bins in scheme.sensitive_bins if not bins.continuous),
+    ]
+
+
+def require_rows_in_cells(cells: Cells, columns: Sequence[SensitiveColumn]) -> None:
+    """Refuse rows of which none can be judged."""
+    if not cells.partitions:
+        raise ValueError(
+            "s_bins='continuous' has no groups, so there are no cells to certify. Judge it with "
+            "gferm.metrics.sensitive_correlation, or use a number or edges as s_bins."
+        )
+    if not any(part.counts.any() for part in cells.partitions):
+        values = {column.name: np.unique(column.values).tolist()[:10] for column in columns}
+        raise ValueError(
+            f"sensitive_features and y leave no row in any cell: the attributes are {values}, the "
+            f"groups {[part.groups for part in cells.partitions]}, the bins of the label "
+            f"{cells.label_bins.labels}. Pass them coded as in training."
+        )
+
+
+def _in_order(
+    columns: tuple[SensitiveColumn, ...], names: tuple[str, ...]
+) -> tuple[SensitiveColumn, ...]:
+    """Match the attributes with those of training, by name."""
+    by_name = {column.name: column for column in columns}
+    if set(by_name) == set(names):
+        return tuple(by_name[name] for name in names)
+    if len(names) == len(columns) == 1 and UNNAMED in (columns[0].name, names[0]):
+        return columns
+    raise ValueError(
+        f"sensitive_features has the attributes {list(by_name)}, but the model was trained with "
+        f"{list(names)}; pass the same ones."
+    )

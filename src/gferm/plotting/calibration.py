@@ -1,0 +1,120 @@
+"""Mean label against mean prediction, in bins of the prediction, for each group.
+
+The cells are those of cells.py with the prediction ŷ in the place of the label: row i lies in bin
+k(i) of ŷ_i and in group q(i), and a point is a cell,
+
+    (mean of ŷ, mean of y) over D_{k,q},    shape (K, Q).
+
+The bins are the same for all groups, so points above each other have the same prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gferm.arrays import Array
+from gferm.bins import Bins, as_bins
+from gferm.cells import SensitiveBins
+from gferm.metrics.reading import labels, numbers, same_length, sort_into_cells, weights
+from gferm.plotting.attributes import partition_of
+from gferm.plotting.intervals import effective_rows, student, wilson
+from gferm.sensitive import read_sensitive_features
+
+STRATEGIES: dict[str, Callable[[int], Bins]] = {
+    "quantile": Bins.quantile,
+    "uniform": lambda n_bins: as_bins(n_bins, "n_bins"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The points of a calibration curve for each group, NaN where a cell is empty.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        The Q groups.
+    bins : Bins
+        The K bins of the prediction.
+    predictions, labels : arrays of shape (K, Q)
+        Mean prediction and mean label of each cell.
+    low, high : arrays of shape (K, Q)
+        95 % interval of the mean label: Wilson's for classes 0 and 1, else Student's.
+    counts : array of shape (K, Q)
+        Rows in each cell.
+    classes : bool
+        Whether the labels are 0 and 1, and their mean a share.
+    """
+
+    groups: tuple[str, ...]
+    bins: Bins
+    predictions: Array
+    labels: Array
+    low: Array
+    high: Array
+    counts: npt.NDArray[np.intp]
+    classes: bool
+
+
+def calibrate(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    n_bins: int = 10,
+    strategy: str = "quantile",
+    s_bins: SensitiveBins = "auto",
+    intersectional: bool = True,
+    attribute: str | None = None,
+    pos_label: Any = None,
+) -> Calibration:
+    """Compute the points; parameters as in `CalibrationByGroupDisplay.from_predictions`."""
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy={strategy!r} is unknown; use one of {sorted(STRATEGIES)}.")
+    y, f = read_labels(y_true, pos_label), numbers(y_pred, "y_pred")
+    same_length(y, f)
+    # the arrays below have lost the indexes that must agree
+    read_sensitive_features(sensitive_features, f.size, like=[y_true, y_pred])
+    weight = weights(sample_weight, f)
+    kept = np.ones(f.size, dtype=bool) if weight is None else weight > 0
+    as_bins(n_bins, "n_bins")  # a wrong number is refused under its own name
+    bins = STRATEGIES[strategy](n_bins).resolve(
+        f[kept], None if weight is None else weight[kept], "y_pred"
+    )
+    f, y, cells = sort_into_cells(
+        f, y, sensitive_features, sample_weight, bins, s_bins, intersectional
+    )
+    part = partition_of(cells, attribute)
+    mean = part.means(y, cells.weight)
+    n = effective_rows(part, cells.weight)
+    classes = bool(np.isin(y, (0.0, 1.0)).all())
+    if classes:
+        low, high = wilson(mean, n)
+    else:
+        around = y - mean.ravel()[part.cell_of]
+        low, high = student(mean, part.means(around**2, cells.weight), n)
+    predicted = part.means(f, cells.weight)
+    return Calibration(part.groups, bins, predicted, mean, low, high, part.counts, classes)
+
+
+def read_labels(y_true: Any, pos_label: Any) -> Array:
+    """Read numbers, or two classes as 1 for ``pos_label`` and 0 for the other."""
+    y = labels(y_true, "y_true")
+    if pos_label is not None and pos_label not in np.unique(y).tolist():
+        raise ValueError(
+            f"pos_label={pos_label!r} is not among the labels {np.unique(y).tolist()[:10]}; name "
+            "the class whose share is predicted."
+        )
+    if pos_label is None and y.dtype.kind not in "biuf":
+        raise ValueError(
+            f"y_true has words such as {str(y[0])!r}, which have no mean; name the class whose "
+            "share is predicted by pos_label=..."
+        )
+    read: Array = np.asarray(y if pos_label is None else y == pos_label, dtype=float)
+    return read

@@ -1,0 +1,117 @@
+"""Room for what is drawn and written: views, a legend that covers nothing, ticks kept apart.
+
+Outside the axes a legend would cover the neighbours of a small subplot, or the title. So the view
+is stretched at its upper end until the legend, of height h in units of the axes, has that end for
+itself:
+
+    top' = bottom + (tallest − bottom) / (1 − h)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+MARGIN = 0.05  # of the view, on either side
+SPARE = 1.12  # the axes may yet shrink, by a title or by their neighbours' labels
+WANTED, MOST = 0.45, 0.8  # of the axes' height, for a legend
+LEAST_GAP = 6  # pixels between tick labels
+SIZES = ("small", "x-small", "xx-small")
+PLAIN = {"fancybox": False, "edgecolor": "none", "framealpha": 1.0}  # no grid behind its words
+SHAPE = PLAIN | {"borderaxespad": 0.1, "columnspacing": 1.4, "handletextpad": 0.5}
+
+
+def place_axes(ax: Any) -> None:
+    """Let the figure's layout, if it has one, put the axes where they will be."""
+    figure = ax.figure.figure  # of a subfigure, the whole
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
+def with_neighbours(ax: Any, axis: str, low: float, high: float) -> tuple[float, float]:
+    """Widen a range to what is drawn in those axes that share the "x" or "y" axis of these."""
+    shared = {"x": ax.get_shared_x_axes, "y": ax.get_shared_y_axes}[axis]().get_siblings(ax)
+    for other in shared:
+        if other is not ax and other.has_data():
+            ends = getattr(other.dataLim, f"interval{axis}")
+            low, high = min(low, *ends), max(high, *ends)
+    return low, high
+
+
+def set_view(ax: Any, x: tuple[float, float], y: tuple[float, float]) -> None:
+    """Show these ranges with a margin around them; shared axes keep what they show."""
+    from matplotlib.ticker import AutoLocator
+
+    for axis, setter, ends in (("x", ax.set_xlim, x), ("y", ax.set_ylim, y)):
+        low, high = with_neighbours(ax, axis, *ends)
+        step = MARGIN * (high - low or abs(high) or 1.0)
+        setter(low - step, high + step)
+    ax.yaxis.set_major_locator(AutoLocator())  # the ticks of another view may be fixed
+
+
+def legend_above(
+    ax: Any, entries: Mapping[str, Any] | None = None, *, tallest: float | None = None
+) -> Any:
+    """Place a legend at the top of the axes, in as many columns as fit, and stretch the view.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With its data drawn and its limits set; its y axis may be inverted.
+    entries : dict of artists by text, default=None
+        By default the artists of the axes that have a label.
+    tallest : float, default=None
+        How far up the data reach; by default to the end of the view.
+
+    Returns
+    -------
+    matplotlib Legend, or None if there is nothing to list
+    """
+    if entries is None:
+        handles, labels = ax.get_legend_handles_labels()
+    else:
+        handles, labels = list(entries.values()), list(entries)
+    if not handles:
+        return None
+    place_axes(ax)
+    for size in SIZES:
+        legend, share = _in_columns(ax, handles, labels, size)
+        if share <= WANTED:
+            break
+    if share > MOST:  # there is no room inside: beside the axes it covers no data of theirs
+        legend.set_bbox_to_anchor((1.02, 0.0, 0.0, 1.0), transform=ax.transAxes)
+        legend.set_in_layout(False)  # the axes need what they have
+        return legend
+    bottom, top = ax.get_ylim()
+    tallest = top if tallest is None else with_neighbours(ax, "y", bottom, tallest)[1]
+    stretched = bottom + (tallest - bottom) / (1.0 - share)
+    if abs(stretched - bottom) > abs(top - bottom):
+        low, high = sorted((bottom, top))
+        # beside the legend there are no data, and often no such values: a share of 1.2
+        ax.set_yticks([tick for tick in ax.get_yticks() if low <= tick <= high])
+        ax.set_ylim(bottom, stretched)
+    return legend
+
+
+def _in_columns(
+    ax: Any, handles: Sequence[Any], labels: Sequence[str], size: str
+) -> tuple[Any, float]:
+    """Make the legend with most columns, and give its share of the axes' height."""
+    box = ax.get_window_extent()
+    for n_columns in range(len(handles), 0, -1):
+        style = {"loc": "upper left", "ncols": n_columns, "fontsize": size} | SHAPE
+        legend = ax.legend(handles, labels, **style)
+        extent = legend.get_window_extent()
+        if extent.width <= box.width:
+            break
+    return legend, SPARE * extent.height / box.height
+
+
+def keep_ticks_apart(ax: Any) -> None:
+    """Turn the labels below the x axis upright where they would run into each other."""
+    place_axes(ax)
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    if any(right.x0 < left.x1 + LEAST_GAP for left, right in pairwise(boxes)):
+        ax.tick_params(axis="x", rotation=90, labelsize="xx-small")
