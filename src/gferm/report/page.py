@@ -42,9 +42,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from plotly.offline import get_plotlyjs
     except ImportError as error:
-        raise ImportError(
-            f"The report needs {error.name}: pip install 'gferm[report]'."
-        ) from error
+        raise ImportError(f"The report needs {error.name}: pip install 'gferm[report]'.") from error
     environment = Environment(
         loader=PackageLoader(TEMPLATES, "templates"),
         autoescape=True,
