@@ -15,6 +15,7 @@ NAMES = (
     "memory",
     "small_cells",
     "reproduction",
+    "audit",
     "command_line",
 )
 

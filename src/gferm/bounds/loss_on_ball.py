@@ -42,7 +42,7 @@ def loss_on_ball(loss: Loss, reach: float, y_range: tuple[float, float]) -> Clas
     outwards = (loss.value(y, side * (reach + step)) - at_end) / step
     steepest = np.abs(loss.slopes(y)).max()
     lipschitz = min(float(outwards.max()) * (1.0 + ROUNDING), float(steepest))
-    return Class(lipschitz, reach, float(at_end.min()))
+    return Class(lipschitz, reach, float(at_end.max()))
 
 
 def risk_of_middle(loss: Loss, y_range: tuple[float, float]) -> float:

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.pipeline import Pipeline
 
-from gferm import FairClassifier, FairClassifierCV, FairRegressor, FairRegressorCV
 from gferm.arrays import Array
 from gferm.cli.bins_option import read_class_bins, read_group_bins, read_label_bins
 from gferm.cli.columns import nearest
@@ -25,7 +24,9 @@ from gferm.cli.learning_data import DataOptions, read_learning_data
 from gferm.cli.model_file import SavedModel, save_model
 from gferm.cli.roles import LearningRows, Roles, Task
 from gferm.cli.terminal import InputError, stage
+from gferm.estimators import FairClassifier, FairRegressor
 from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
+from gferm.model_selection import FairClassifierCV, FairRegressorCV
 
 MODELS = {"regression": FairRegressor, "classification": FairClassifier}
 SEARCHES = {"regression": FairRegressorCV, "classification": FairClassifierCV}

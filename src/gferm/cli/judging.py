@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
-from gferm import Audit, audit
+from gferm.auditing import Audit, audit
 from gferm.cli.bins_option import read_class_bins, read_group_bins, read_label_bins
 from gferm.cli.columns import find_column, find_columns, kind_of, split_names
 from gferm.cli.model_file import SavedModel, load_model

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
-from gferm import Audit, audit
 from gferm.arrays import Array
+from gferm.auditing import Audit, audit
 from gferm.cells import CellScheme
 from gferm.cli.columns import find_columns
 from gferm.cli.features import TablePreparation
