@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from gferm import FairClassifier, FairRegressor, audit, frontier
-from gferm.auditing.along import MOST_BREAKPOINTS, N_EVENLY, audit_along, choose_stops
+from gferm.auditing.along import APART, MOST_BREAKPOINTS, N_EVENLY, audit_along, choose_stops
 from gferm.auditing.summarize import summarize
 from gferm.datasets import load_compas, load_crime, make_fair_regression
 from gferm.report import render_page, write_page
@@ -42,6 +42,15 @@ class Outline(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+
+def numbers_of(figure):
+    chance = figure.chance
+    return [
+        figure.value,
+        *(figure.interval or ()),
+        *((chance.mean, chance.high, chance.p) if chance else ()),
+    ]
 
 
 def regression(**options):
@@ -126,12 +135,14 @@ def test_stops_are_the_breakpoints_and_evenly_between(case):
     assert epsilons[-1] == case.frontier.epsilons[-1] == 0.0
     assert set(case.frontier.epsilons) == set(epsilons[is_breakpoint])
     assert epsilons.size <= MOST_BREAKPOINTS + N_EVENLY
-    assert np.abs(np.diff(epsilons)).max() < 1.01 * epsilons[0] / (N_EVENLY - 1)
+    longest = 1 / (N_EVENLY - 1) + APART  # beside a breakpoint that an even stop gave way to
+    assert np.abs(np.diff(epsilons)).max() <= (1 + 1e-9) * longest * epsilons[0]
 
 
 def test_stops_of_many_groups_are_thinned_out():
-    X, y, _ = make_fair_regression(400, random_state=0, return_X_y=True)
-    many = frontier(X, y, sensitive_features=np.arange(400) % 15, gamma=0.5, y_bins=6)
+    crime, groups = load_crime(), np.random.default_rng(0).integers(0, 9, 800)
+    X, y = crime.data[:800], crime.target[:800]
+    many = frontier(X, y, sensitive_features=groups, gamma=0.1, alpha=0.3, y_bins=8)
     assert len(many) > MOST_BREAKPOINTS
     epsilons, is_breakpoint = choose_stops(many)
     assert is_breakpoint.sum() == MOST_BREAKPOINTS
@@ -144,7 +155,9 @@ def test_a_stop_is_the_audit_of_its_model(case):
     assert (np.diff([stop.price for stop in stops]) > -1e-12).all()
     stop = stops[len(stops) // 2]
     found = case.audit_of(case.frontier.predict(case.X, [stop.epsilon])[0])
-    assert stop.figures == found.figures
+    assert stop.figures.keys() == found.figures.keys()
+    for name, figure in found.figures.items():  # the same random numbers, so alike but for rounding
+        np.testing.assert_allclose(numbers_of(stop.figures[name]), numbers_of(figure), atol=1e-12)
     shape = stop.rates[0].shape
     for table, field in ((stop.rates[0], "rate"), (stop.predictions[0], "prediction")):
         cells = [np.nan if (v := getattr(c, field)) is None else v for c in found.cells]

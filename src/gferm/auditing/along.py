@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 N_EVENLY = 41  # stops at equal distances …
 MOST_BREAKPOINTS = 60  # … and at this many breakpoints, if there are more
+APART = 1e-3  # of the whole way: as near to a breakpoint, an even stop would show the same
 N_DRAWS = 200  # at each stop, for its intervals and its chance
 
 
@@ -113,7 +114,7 @@ def choose_stops(frontier: Frontier) -> tuple[Array, Any]:
     even = np.linspace(breaks[0], breaks[-1], N_EVENLY)
     between = even[1:-1]
     nearest = np.abs(between[:, None] - breaks).min(axis=1)
-    apart = between[nearest > 1e-3 * (breaks[0] - breaks[-1])]
+    apart = between[nearest > APART * (breaks[0] - breaks[-1])]
     epsilons = np.unique(np.concatenate([breaks, apart]))[::-1]
     return epsilons, np.isin(epsilons, breaks)
 

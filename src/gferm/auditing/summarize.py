@@ -69,7 +69,7 @@ def _digits(name: str, audit: Audit, stops: Sequence[Stop]) -> int:
     """Give the decimals in which a figure is written, the same at every stop."""
     if audit.figures[name].unit == SHARE:
         return 3
-    return decimals([audit.figures[name].value, *(stop.figures[name].value for stop in stops)], 4)
+    return decimals([audit.figures[name].value, *(stop.figures[name].value for stop in stops)])
 
 
 def _stop(stop: Stop, shown: Sequence[str]) -> dict[str, Any]:

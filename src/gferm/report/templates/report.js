@@ -135,7 +135,7 @@
     const { groups, counts } = partitions[part];
     const wide = window.innerWidth > 768 && groups.length <= 3;
     return audit.label_bins.map((bin, k) =>
-      plain(bin) + (wide ? `<br><sub>${counts[k].join(" | ")}</sub>` : ""));
+      plain(bin) + (wide ? `<br><span style="font-size:11px">${counts[k].join(" | ")}</span>` : ""));
   }
 
   function drawRates() {
@@ -217,7 +217,7 @@
     byId("chart-gaps").style.height = `${Math.max(12, 5 + 1.6 * gaps.length)}rem`;
     draw("chart-gaps", traces, { margin: { l: 20, r: 12, t: 8, b: 40 },
       xaxis: { title: { text: `difference of ${{ rate: "rates", prediction: "mean predictions", residual: "mean residuals", error: "mean errors" }[state.kind]},${narrow ? "<br>" : " "}first group minus second` }, zeroline: true, zerolinecolor: style("--ink"), zerolinewidth: 1.2 },
-      yaxis: { tickvals: ys, ticktext: gaps.map(named), showgrid: false, range: [-.7, gaps.length - .3] } });
+      yaxis: { tickvals: ys, ticktext: gaps.map(named), showgrid: false, zeroline: false, range: [-.7, gaps.length - .3] } });
   }
 
   const shorten = (text) => text.length > 24 ? `${text.slice(0, 23)}…` : text;
