@@ -45,7 +45,7 @@ def run() -> bool:
     used, empty = (peak_bytes(MEMORY.format(audited=audited)) for audited in (True, False))
     mebibytes = (used - empty) / 2**20
     rows.append(
-        Row("memory on top of imports and data", "-", mebibytes, np.nan, mebibytes, 500.0, "MiB")
+        Row("memory on top of imports and data", "–", mebibytes, None, mebibytes, 500.0, "MiB")
     )
     return publish("audit", rows)
 

@@ -33,7 +33,7 @@ class Row:
     what: str
     rival: str
     ours: float
-    theirs: float
+    theirs: float | None
     figure: float
     limit: float
     unit: str = "s"
@@ -83,7 +83,7 @@ def publish(name: str, rows: list[Row], **details: Any) -> bool:
             row.what,
             row.rival,
             f"{row.ours:.4g} {row.unit}",
-            f"{row.theirs:.4g} {row.unit}",
+            "–" if row.theirs is None else f"{row.theirs:.4g} {row.unit}",
             f"{row.figure:.3g}",
             f"{sign} {row.limit:g}",
             "[green]kept[/green]" if row.kept else "[red]missed[/red]",
@@ -99,6 +99,6 @@ def publish(name: str, rows: list[Row], **details: Any) -> bool:
         **details,
     }
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(record, indent=2, ensure_ascii=False, default=float) + "\n"
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=float) + "\n"
     (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
     return all(row.kept for row in rows)

@@ -181,7 +181,11 @@ class CategoryBins(Bins):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(str(level) for level in self.levels)
+        # a column of 0 and 1 that once had gaps holds 0.0 and 1.0
+        return tuple(
+            str(level).removesuffix(".0") if isinstance(level, float) else str(level)
+            for level in self.levels
+        )
 
 
 @dataclass(frozen=True)

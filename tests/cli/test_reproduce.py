@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from time import sleep
 
@@ -19,11 +18,10 @@ from gferm.cli import app
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module
 from gferm.experiments.journal import Journal, stamp_of
+from gferm.experiments.paper import TARGETS
 from gferm.experiments.problems import PROBLEMS
-from gferm.experiments.reproduce import TARGETS
 from tests.experiments.shrunk import shrink
 
-command = import_module("gferm.cli.reproduce")  # of that name the package has a function
 ROOT = Path(__file__).parents[2]
 DRIVER = """
 import os, signal, sys
@@ -138,7 +136,7 @@ def test_everything_is_asked_for_by_default(monkeypatch):
         asked.append({"target": target, **options})
         raise Stop
 
-    monkeypatch.setattr(command, "run", stop)
+    monkeypatch.setattr("gferm.experiments.reproduce.reproduce", stop)
     assert isinstance(invoke().exception, Stop)
     assert asked == [
         {
@@ -166,7 +164,8 @@ def test_help_lists_what_there_is(monkeypatch):
 def test_the_theorem_has_its_own_folder(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        command, "run_consistency", lambda folder, repeats: asked.append((folder, repeats))
+        "gferm.experiments.consistency.run_consistency",
+        lambda folder, repeats: asked.append((folder, repeats)),
     )
     done = invoke("consistency", "--repeats", 3, "--out", tmp_path)
     assert done.exit_code == 0, done.output
@@ -381,7 +380,7 @@ def test_an_interrupt_is_no_error_and_says_how_to_go_on(tmp_path, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "run", interrupt)
+    monkeypatch.setattr("gferm.experiments.reproduce.reproduce", interrupt)
     monkeypatch.setenv("COLUMNS", "30")
     done = invoke("--out", tmp_path / "out")
     assert done.exit_code == 130

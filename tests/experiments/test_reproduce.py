@@ -17,8 +17,8 @@ from gferm.exceptions import ExperimentError
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module
 from gferm.experiments.journal import Journal
-from gferm.experiments.paper import FIGURE, TABLES
-from gferm.experiments.reproduce import ALL, TARGETS, reproduce
+from gferm.experiments.paper import ALL, FIGURE, TABLES, TARGETS
+from gferm.experiments.reproduce import reproduce
 from gferm.experiments.tables import STAND_IN
 from tests.experiments.shrunk import shrink
 

@@ -185,7 +185,7 @@ MISTAKES = [
     ("another index",
      {"X": pd.DataFrame(DATA.X), "sensitive_features": pd.Series(DATA.s, index=ROWS + 1)},
      r"different indexes.*\.loc\[X\.index\]"),
-    ("one group", {"sensitive_features": np.ones(N)}, r"single group with rows, \['1.0'\]"),
+    ("one group", {"sensitive_features": np.ones(N)}, r"single group with rows, \['1'\]"),
     ("one group and no constraint", {"sensitive_features": np.ones(N), "epsilons": [None]},
      "nobody to compare, so selection='nvp' has nothing to choose by.*selection='error'"),
     # what the models refuse

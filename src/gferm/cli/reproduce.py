@@ -10,12 +10,8 @@ from rich.markup import escape
 
 from gferm.cli.terminal import INTERRUPTED, console, errors, one_line_errors
 from gferm.exceptions import ExperimentError
-from gferm.experiments.consistency import run_consistency
-from gferm.experiments.paper import REPEATS
+from gferm.experiments.paper import ALL, REPEATS, TARGETS
 from gferm.experiments.problems import PROBLEMS
-from gferm.experiments.reproduce import ALL, TARGETS, check_known, page_name
-from gferm.experiments.reproduce import reproduce as run
-from gferm.sheets.terminal import to_terminal
 
 CONSISTENCY = "consistency"
 DETAILS = "claims-"  # every single comparison: for the page, too long for a terminal
@@ -55,6 +51,8 @@ def reproduce(
     """
     with one_line_errors(ExperimentError, ImportError):
         try:
+            from gferm.experiments.reproduce import check_known
+
             check_known("target", target, (*TARGETS, CONSISTENCY))
             if target == CONSISTENCY:
                 _refuse_options(context, "data", "device", "jobs")
@@ -74,6 +72,10 @@ def reproduce(
 def _reproduce_tables(
     target: str, data: str, repeats: int, device: str, jobs: int | None, out: Path
 ) -> None:
+    from gferm.experiments.reproduce import page_name
+    from gferm.experiments.reproduce import reproduce as run
+    from gferm.sheets.terminal import to_terminal
+
     found = run(target, data=data, repeats=repeats, device=device, jobs=jobs, out=out)
     for sheet in found.sheets:
         if not sheet.name.startswith(DETAILS):
@@ -101,6 +103,8 @@ def _refuse_options(context: typer.Context, *names: str) -> None:
 
 
 def _reproduce_consistency(folder: Path, repeats: int) -> None:
+    from gferm.experiments.consistency import run_consistency
+
     run_consistency(folder, repeats=repeats)
     for name in ("consistency.md", "consistency.png"):
         console.print(f"Wrote [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)

@@ -304,5 +304,6 @@ TABLES = {
         ),
     )
 }
-FIGURE = "figure-histogram"
+FIGURE, ALL = "figure-histogram", "all"
+TARGETS = (*TABLES, FIGURE, ALL)
 FIGURE_METHODS = tuple(Method(BINARY, "KRLS", False, epsilon) for epsilon in (None, 0.0))

@@ -36,7 +36,7 @@ from gferm.experiments.figures import draw_frontier, draw_histogram
 from gferm.experiments.journal import Journal, claim_folder, exclusive, write_whole
 from gferm.experiments.overview import build_overview
 from gferm.experiments.page import picture_part, table_part, to_html
-from gferm.experiments.paper import BINARY, CONTINUOUS, FIGURE, REPEATS, TABLES
+from gferm.experiments.paper import ALL, BINARY, CONTINUOUS, FIGURE, REPEATS, TABLES, TARGETS
 from gferm.experiments.problems import PROBLEMS, Problem
 from gferm.experiments.protocol import open_journals, run_protocol, settings_of
 from gferm.experiments.summary import Summary, summarize
@@ -45,8 +45,7 @@ from gferm.plotting.style import need_matplotlib
 from gferm.sheets.layout import Sheet
 from gferm.sheets.markup import to_latex, to_markdown
 
-ALL, RUNS = "all", "run.json"
-TARGETS = (*TABLES, FIGURE, ALL)
+RUNS = "run.json"
 
 
 @dataclass(frozen=True, eq=False)

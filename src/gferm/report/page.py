@@ -51,7 +51,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = _shown
-    return environment.get_template("report.html").render(
+    page: str = environment.get_template("report.html").render(
         summary,
         summary=dict(summary),
         version=gferm.__version__,
@@ -59,6 +59,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
         script=_text("report.js"),
         plotly=get_plotlyjs(),
     )
+    return page
 
 
 def _shown(value: float | None, digits: int) -> str:

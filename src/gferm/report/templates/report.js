@@ -198,8 +198,9 @@
       ? `The ${gaps.length} of ${all.length} differences that chance explains least.` : "";
     const narrow = window.innerWidth < 768;
     const ys = gaps.map((_, i) => i);
-    const named = (gap) => narrow ? plain(gap.label_bin)
-      : `${plain(gap.label_bin)}  ${plain(shorten(gap.groups[0]))} − ${plain(shorten(gap.groups[1]))}`;
+    const of = (gap) => partitions.length > 1 ? `${plain(shorten(gap.attribute))}, ` : "";
+    const named = (gap) => of(gap) + plain(gap.label_bin) + (narrow ? ""
+      : `  ${plain(shorten(gap.groups[0]))} − ${plain(shorten(gap.groups[1]))}`);
     const beyond = (gap) => gap.null_low !== null && (gap.value < gap.null_low || gap.value > gap.null_high);
     const color = gaps.map((gap) => beyond(gap) ? style("--group-1") : style("--group-0"));
     const traces = [];
@@ -212,7 +213,7 @@
       error_x: { type: "data", symmetric: false, thickness: 1.6, width: 0, color: style("--faint"),
         array: gaps.map((gap) => gap.high === null ? 0 : gap.high - gap.value),
         arrayminus: gaps.map((gap) => gap.low === null ? 0 : gap.value - gap.low) },
-      text: gaps.map((gap) => `${plain(gap.label_bin)}: ${plain(gap.groups[0])} (${gap.counts[0]} rows) − ${plain(gap.groups[1])} (${gap.counts[1]} rows)`),
+      text: gaps.map((gap) => `${of(gap)}${plain(gap.label_bin)}: ${plain(gap.groups[0])} (${gap.counts[0]} rows) − ${plain(gap.groups[1])} (${gap.counts[1]} rows)`),
       hovertemplate: "%{text}<br>%{x:.3~g}<extra></extra>" });
     byId("chart-gaps").style.height = `${Math.max(12, 5 + 1.6 * gaps.length)}rem`;
     draw("chart-gaps", traces, { margin: { l: 20, r: 12, t: 8, b: 40 },
