@@ -157,6 +157,49 @@ def test_cells_without_rows_may_be_anything(model):
     assert found.to_dict()["held_out"]["cells"][1]["seen"] is None
 
 
+def test_without_a_pair_an_average_may_be_anything(model):
+    x, y, s = NEW
+    found = certify(model, (x[s == 0], y[s == 0], s[s == 0]))
+    rates = quantity(found, "rate")
+    most = np.maximum(rates.high[0][:, 0], 1 - rates.low[0][:, 0])  # nobody was seen of the other
+    largest = {"pairs": 1.0, "weighted": 1.0, "definition": 0.5, "sum": 4.0}
+    high = largest | {"definition": 2 * most.sum() / 8, "sum": 2 * most.sum()}
+    for average, interval in found.held_out.averages.items():
+        assert np.isnan(interval.seen)
+        assert interval.low == 0
+        assert interval.high == pytest.approx(high[average])
+        assert interval.largest == largest[average]
+
+
+def test_attributes_have_parts_of_delta_that_do_not_depend_on_each_other():
+    x, y, s = NEW
+    predictor = LinearRegression().fit(X, Y)
+    bins = {"y_bins": EDGES, "s_bins": {"s": S_BINS, "t": [0, 1, 2, 3, 4]}}
+    for n_others in (1, 3):
+        both = {"s": s, "t": np.arange(len(y)) % n_others + 0.5}
+        found = certificate(
+            predictor, x, y, sensitive_features=both, intersectional=False, delta=0.1, **bins
+        )
+        rates = quantity(found, "rate")
+        assert found.held_out.n_intervals == 3 * (4 + 2 * n_others)
+        rows = int(rates.cells.partitions[0].counts[0, 0])
+        test = binomtest(round(rates.seen[0][0, 0] * rows), rows)
+        expected = test.proportion_ci(1 - 0.1 / 2 / 12)
+        assert rates.low[0][0, 0] == pytest.approx(expected.low)
+        assert rates.high[0][0, 0] == pytest.approx(expected.high)
+
+
+def test_a_range_narrower_than_the_signs_of_classes_keeps_residuals_in_theirs():
+    x, y, s = NEW
+    model = FairClassifier(kernel="linear", match="residual", s_bins=S_BINS, epsilon=0.01)
+    model.fit(X, Y > 0.5, sensitive_features=S)
+    for end in (0.2, 3.0):
+        one = quantity(certify(model, (x, y > 0.5, s), y_range=(-end, end)), "residual")
+        assert one.span == pytest.approx((-end - 1, end + 1))
+        assert (one.low[0] <= one.seen[0]).all()
+        assert (one.seen[0] <= one.high[0]).all()
+
+
 def test_rows_outside_every_bin_are_left_out_and_counted(model):
     x, y, s = NEW
     outside = np.r_[y[:-3], 7.0, 7.0, 0.3], np.r_[s[:-1], 5.0]
@@ -229,7 +272,7 @@ def test_a_proven_gap_is_said():
     found = certificate(predictor, s[:, None], s, sensitive_features=s, y_bins=1, s_bins=S_BINS)
     gap = found.held_out.gaps["prediction"]
     assert gap.low > 0.7
-    assert "differ for certain" in str(found)
+    assert "0 is excluded, the groups differ" in str(found)
     assert found.held_out.averages == {}  # one bin holds every prediction
     assert "DGF" not in str(found)
     assert found.theorem is None

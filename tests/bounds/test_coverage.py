@@ -160,6 +160,18 @@ def test_the_theorems_inequalities_hold(n, radius):
         assert applied == draws
 
 
+def test_a_model_trained_with_too_much_is_not_said_to_be_fair():
+    x, y, s = draw(1_000_000, np.random.default_rng(3))
+    model = FairRegressor(kernel="linear", epsilon=100.0, y_bins=1, s_bins=S_BINS)
+    with pytest.warns(InactiveConstraintWarning):
+        model.fit(x, y, sensitive_features=s)
+    options = {"kappa": KAPPA, "y_range": (0.2, 1.0), "radius": 0.6, "epsilon": 0.0}
+    found = certificate(model, x[:50], y[:50], sensitive_features=s[:50], **options).theorem
+    gap = np.abs(np.diff(population.cell_means(model.predict(X), population.everybody, 1)))
+    assert 2 * gap.item() <= found.fairness.value
+    assert 2 * gap.item() <= found.this_model.value < 2
+
+
 def test_a_model_trained_with_epsilon_hat_admits_the_fair_optimum():
     """The event behind the bound of the risk: f* meets the constraint on the sample."""
     rng, draws, n = np.random.default_rng(9), 400, 100

@@ -55,7 +55,7 @@ def test_every_formula_by_loops(match):
             hat += b(DELTA, counts[k][p], reach, spread)
             twice += 2 * b(each, counts[k][p], reach, spread)
             if q != other:
-                own += b(DELTA / 4, counts[k][p], reach, spread)
+                own += b(DELTA / (2 * 4), counts[k][p], reach, spread)
     epsilon = 0.01 * 2 * K  # two ordered pairs in each label bin
     assert found.epsilon == pytest.approx(epsilon)
     assert found.epsilon_hat == pytest.approx(epsilon + hat)
@@ -249,6 +249,8 @@ def test_the_risk_needs_a_model_that_was_trained_with_epsilon_hat():
     assert again.epsilon_hat == pytest.approx(strict.epsilon_hat)
     assert again.applies
     assert again.epsilon == pytest.approx(strict.epsilon)
+    risks = [certify(one, epsilon=0.01).to_frame().iloc[-1] for one in (fit(), wide)]
+    assert ["void" in row["quantity"] for row in risks] == [True, False]
     assert "void" in str(certify(fit()))
     assert "void" not in str(certify(wide, radius=2.0, kappa=KAPPA, epsilon=0.01))
 
@@ -284,7 +286,39 @@ def test_models_against_the_rest_share_delta():
     found = certificate(model, NEW[0], new, sensitive_features=NEW[2]).theorem
     norms = np.sqrt((model.coef_**2).sum(axis=1) + model.intercept_**2)
     assert found.ball.norm == pytest.approx(norms.max())
-    assert found.delta_each == pytest.approx(found.delta / (4 * 3 * 2**2 + 2 * 3))
+    assert found.delta_each == pytest.approx(found.delta / (3 * (4 * 3 * 2**2 + 2)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_the_parts_of_delta_sum_to_no_more_than_delta(n_classes):
+    """The suprema of the cells; for each model its risk, and Hoeffding for f* in each cell."""
+    rng = np.random.default_rng(4)
+    y, new = rng.integers(0, n_classes, len(X)), np.arange(len(NEW[1])) % n_classes
+    model = FairClassifier("squared", kernel="linear", s_bins=S_BINS, epsilon=0.001)
+    model.fit(X, y, sensitive_features=S)
+    options = {"sensitive_features": NEW[2], "radius": 8.0, "kappa": KAPPA, "delta": DELTA}
+    found = certificate(model, NEW[0], new, **options).theorem
+    n_models, n_cells = len(np.atleast_1d(model.intercept_)), n_classes * 2
+    apart = found.this_model.value - found.violation
+    counts, reach = model.cells_.partitions[0].counts, found.ball.reach
+    level = next(
+        share
+        for share in DELTA / n_cells / np.arange(1, 100)
+        if apart == pytest.approx(sum(2 * b(share, m, reach, 2 * reach) for m in counts.ravel()))
+    )
+    assert found.delta == DELTA
+    assert n_cells * level + n_models * (1 + n_cells) * found.delta_each <= DELTA
+
+
+def test_a_model_trained_with_more_than_epsilon_hat_is_as_unfair_as_it_was_trained():
+    with pytest.warns(UserWarning, match="not active"):
+        wide = fit(epsilon=50.0)
+    found = certify(wide, radius=2.0, kappa=KAPPA, epsilon=0.0).theorem
+    strict = certify(fit(), radius=2.0, kappa=KAPPA, epsilon=0.0).theorem
+    apart = strict.fairness.value / 2
+    assert found.fairness.value == pytest.approx(4 * 50 + apart)
+    enough = certify(wide, radius=2.0, kappa=KAPPA, epsilon=50.0).theorem
+    assert enough.fairness.value == pytest.approx(4 * 50 + 2 * apart)
 
 
 def test_a_marginal_comparison_sums_over_attributes():

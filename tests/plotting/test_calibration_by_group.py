@@ -175,6 +175,14 @@ def test_several_attributes_need_a_choice_or_their_combinations():
     assert len(draw(y, f, sensitive_features=both).calibration.groups) == 6
 
 
+def test_the_legend_names_the_attribute():
+    rng = np.random.default_rng(0)
+    y, s = rng.normal(size=80), rng.integers(0, 2, 80)
+    for features, title in (({"who": s}, "who"), (s, "")):
+        display = CalibrationByGroupDisplay.from_predictions(y, y, sensitive_features=features)
+        assert display.ax_.get_legend().get_title().get_text() == title
+
+
 def test_a_display_draws_on_the_axes_it_is_given():
     y, f, s = make_rows()
     figure, ax = plt.subplots()

@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 from scipy.stats import binomtest
 
-from gferm import FairRegressor
+from gferm import FairClassifier, FairRegressor
 from gferm.metrics import cell_rates
 from gferm.plotting import CellRatesDisplay
 from tests.problems import make_problem
@@ -94,3 +94,41 @@ def test_the_legend_covers_no_bar_and_names_are_no_formulas():
     bars = [bar.get_window_extent() for c in display.ax_.containers for bar in c]
     assert max(box.y1 for box in bars) <= legend.get_window_extent().y0
     assert [text.get_text().strip() for text in legend.get_texts()] == [r"<b>\$x_1\$", "_other"]
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_classes_are_bins_of_their_own(words):
+    problem = make_problem(n_groups=2)
+    high = problem.y > np.median(problem.y)
+    y = np.where(high, "yes", "no") if words else high.astype(int)
+    model = FairClassifier("squared", kernel="linear")
+    model.fit(problem.X, y, sensitive_features=problem.s)
+    display = CellRatesDisplay.from_estimator(model, problem.X, y, sensitive_features=problem.s)
+    assert display.rates.cells.label_bins.labels == (("no", "yes") if words else ("0", "1"))
+    right = model.predict(problem.X) == y
+    expected = [[right[(high == k) & (problem.s == q)].mean() for q in (0, 1)] for k in (0, 1)]
+    np.testing.assert_allclose(display.values, expected)
+
+
+def test_a_cell_without_rows_is_marked_and_a_rate_of_zero_is_not():
+    y = np.array([0.1, 0.1, 0.1, 0.9, 0.9, 0.1])
+    f = np.array([0.9, 0.1, 0.1, 0.1, 0.9, 0.1])
+    groups = np.array(list("abcabd"))  # no c and no d above
+    display = CellRatesDisplay.from_predictions(
+        y, f, sensitive_features={"who": groups}, y_bins=[0, 0.5, 1]
+    )
+    assert display.values[0, 0] == 0
+    marks = [c for c in display.ax_.collections if len(c.get_offsets())]
+    bars = [list(container) for container in display.ax_.containers]
+    centers = [bars[q][1].get_x() + bars[q][1].get_width() / 2 for q in (2, 3)]
+    np.testing.assert_allclose([c.get_offsets()[0, 0] for c in marks], centers)
+    legend = display.ax_.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "c", "d", "no rows"]
+    assert legend.get_title().get_text() == "who"
+
+
+def test_long_edges_stay_upright_and_readable():
+    rng = np.random.default_rng(0)
+    y, s = rng.normal(size=300), rng.integers(0, 4, 300)
+    display = CellRatesDisplay.from_predictions(y, y + 0.1, sensitive_features=s, y_bins=6)
+    assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {0.0}

@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 from sklearn.linear_model import Ridge
 
-from gferm import FairRegressor, frontier
+from gferm import Bins, FairRegressor, frontier
 from gferm.metrics import dgf, loss_general_fairness
 from gferm.plotting import FrontierDisplay
 from tests.problems import make_problem
@@ -123,6 +123,21 @@ def test_held_out_models_are_drawn_in_their_order(unfairness):
     for mark, i in zip(marks, (0, 5), strict=True):
         np.testing.assert_allclose(np.concatenate(mark.get_data()), [gaps[i], errors[i]])
     assert {"dgf": "DGF", "mean_gap": "mean gap"}[unfairness] in display.ax_.get_xlabel()
+
+
+def test_classes_are_bins_of_their_own_and_named_models_have_one_mark():
+    y = np.array(["no", "yes", "no", "yes"] * 5)
+    s = np.arange(20) % 3 % 2
+    predictions = {"one": y, "two": np.roll(y, 1)}
+    display = FrontierDisplay.from_predictions(
+        y, predictions, sensitive_features=s, unfairness="dgf", connect=False
+    )
+    line = display.ax_.lines[0]
+    assert line.get_linestyle() == "None"
+    assert line.get_markevery() == []  # no dot below a mark
+    bins = Bins.categories(["no", "yes"])
+    expected = dgf(y, predictions["two"], sensitive_features=s, y_bins=bins)
+    assert display.curve.judged.unfairness[1] == pytest.approx(expected)
 
 
 def test_unrelated_models_need_not_be_connected():

@@ -201,3 +201,35 @@ def test_what_cannot_be_drawn_is_said():
     with pytest.raises(ValueError, match=r"several kinds, \['prediction', 'rate'\].*of its own"):
         GapDisplay([make_gap(), make_gap(kind="prediction")])
     assert [line.text for line in lines_of([make_gap(label_bin="$y$")])] == [r"\$y\$"]
+
+
+def test_long_names_leave_the_axes_their_width_and_no_name_is_cut():
+    name = "a very long name of a group"
+    gaps = make_gaps(
+        2, [name + "s", name + " of others", "somebody else in short"], kind="residual"
+    )
+    display = GapDisplay(gaps).plot()
+    for drawn in (display, GapDisplay(gaps).plot(plt.subplots(figsize=(5, 5))[1])):
+        drawn.figure_.canvas.draw()
+        label = drawn.ax_.xaxis.label.get_window_extent()
+        assert label.x1 <= drawn.figure_.bbox.x1
+        assert label.x0 >= 0
+    assert display.ax_.get_window_extent().width / display.figure_.dpi > 3.5
+
+
+def test_the_attribute_is_named_once():
+    assert "\nsex: a − b" in GapDisplay(make_gaps(2, "ab")).plot().ax_.get_xlabel()
+    assert "\nsex: first − second" in GapDisplay(make_gaps(2)).plot().ax_.get_xlabel()
+    nameless = GapDisplay(make_gaps(2, attribute="sensitive")).plot()
+    assert nameless.ax_.get_xlabel().endswith("\nfirst − second")
+    mixed = GapDisplay([*make_gaps(1, "ab"), *make_gaps(1, "xy", attribute="age")]).plot()
+    assert mixed.ax_.get_xlabel().endswith("\nfirst − second")
+
+
+def test_half_a_figure_keeps_its_axes():
+    figure = plt.figure(layout="constrained")
+    ax = figure.subfigures(1, 2)[0].subplots()
+    gaps = [make_gap(label_bin=f"[-{k}.93861, -{k}.679875)", small=not k) for k in range(4)]
+    GapDisplay(gaps).plot(ax)
+    figure.canvas.draw()  # warns if no width is left
+    assert ax.get_window_extent().width > 100

@@ -50,6 +50,27 @@ def test_a_view_with_room_enough_stays():
     assert ax.get_ylim()[1] > 1
 
 
+def test_bars_are_listed_before_the_marks_that_explain_them():
+    _, ax = plt.subplots()
+    ax.scatter([0], [0], label="a mark")
+    ax.bar([0], [1], label="bars")
+    assert [text.get_text() for text in legend_above(ax, title="who").get_texts()] == [
+        "bars",
+        "a mark",
+    ]
+    assert ax.get_legend().get_title().get_text() == "who"
+
+
+def test_upright_ticks_are_no_smaller_than_they_must_be():
+    sizes = []
+    for n_ticks in (12, 90):
+        _, ax = plt.subplots()
+        ax.set_xticks(np.arange(n_ticks), ["a long label" for _ in range(n_ticks)], fontsize=7)
+        keep_ticks_apart(ax)
+        sizes.append(ax.get_xticklabels()[0].get_fontsize())
+    assert sizes[0] == 7 > sizes[1]
+
+
 def test_nothing_to_list_is_no_legend():
     _, ax = plt.subplots()
     ax.plot([0, 1])

@@ -270,6 +270,20 @@ def test_the_choice_among_models_is_that_of_the_rule(tolerance):
     assert display.ax_.get_ylabel() == f"unfairness (DGF), {problem.y.size} rows"
 
 
+def test_names_of_models_stay_inside_the_axes_and_numbers_beside_their_names():
+    rng = np.random.default_rng(0)
+    y, s = rng.normal(size=200), rng.integers(0, 2, 200)
+    long = "a name that is far too long to be written at the right"
+    predictions = {"best": y + 0.5, long: y + 0.6, "short": y + 0.57}
+    display = SelectionDisplay.from_predictions(y, predictions, sensitive_features=s)
+    display.figure_.canvas.draw()
+    right = display.ax_.get_window_extent().x1
+    assert all(text.get_window_extent().x1 <= right for text in display.ax_.texts)
+    assert len(display.ax_.texts) == 3
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "DGF\xa0" in texts[0]
+
+
 def test_few_models_have_their_names_beside_their_points():
     problem = make_problem()
     models = make_models(problem)

@@ -96,12 +96,15 @@ class CellIntervals:
         else:
             of_mean = populated
         n_pairs = sum(int(mask.sum()) for mask in of_mean)
-        if not n_pairs:
+        of_all = average in ("definition", "sum")
+        if not n_pairs and not of_all:
             return Interval(np.nan, 0.0, self.width, self.width)
         weights = self._weights(average, of_mean, n_pairs)
         seen, low, high, largest = np.sum(
             [self._sum(part, weight) for part, weight in enumerate(weights)], axis=0
         ).tolist()
+        if of_all and not n_pairs:
+            seen = np.nan
         if average == "compared":  # pairs without rows show no gap, which is not a gap of zero
             share = sum(float(w[mask].sum()) for w, mask in zip(weights, populated, strict=True))
             seen = seen / share if share else np.nan

@@ -29,8 +29,8 @@ class CellSums:
 
     @property
     def n_cells(self) -> int:
-        """How many cells take part in a pair."""
-        return sum(len(row) for row in self.counts)
+        """K Q, with those that take part in no pair: which these are, depends on the rows."""
+        return sum(part.counts.size for part in self.cells.partitions)
 
     @property
     def n_pairs(self) -> int:

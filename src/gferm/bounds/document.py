@@ -60,6 +60,7 @@ def table(certificate: Certificate, name: str) -> list[Row]:
     mean = theorem.per_pair
     seen = mean(theorem.violation)
     none = float("nan")
+    risk = "excess risk" if theorem.applies else "excess risk (void: not trained with ε̂)"
     return [
         *rows,
         _upper("mean gap", seen, mean(theorem.fairness.value), mean(theorem.fairness.largest)),
@@ -69,7 +70,7 @@ def table(certificate: Certificate, name: str) -> list[Row]:
             mean(theorem.this_model.value),
             mean(theorem.this_model.largest),
         ),
-        _upper("excess risk", none, theorem.excess_risk.value, theorem.excess_risk.largest),
+        _upper(risk, none, theorem.excess_risk.value, theorem.excess_risk.largest),
     ]
 
 

@@ -4,7 +4,9 @@ Given which cell a held-out row lies in, its prediction is one draw from that ce
 because neither the model nor the bins depend on it. So the mean of a cell has an interval that
 needs nothing but the range of its values. With M = (quantities) × (cells with rows) intervals, each
 at δ/M, all of them hold at once with probability 1 − δ, and with them everything that is computed
-from them: every gap of a pair, and every average of gaps.
+from them: every gap of a pair, and every average of gaps. Several attributes that are compared each
+on its own have equal parts of δ: their cells are given one attribute at a time, so that how many
+cells another one fills is still left to chance.
 
     rate         P^{k,q}: the prediction falls into the bin of the label       Clopper–Pearson
     prediction   mean of f, clipped to a range                 Hoeffding ∩ empirical Bernstein
@@ -25,6 +27,7 @@ from gferm.bounds import concentration
 from gferm.bounds.cell_intervals import CellIntervals, Pairs, populated_pairs
 from gferm.bounds.pair_gaps import Interval
 from gferm.bounds.rows import HeldOutRows
+from gferm.bounds.span import CLASSES
 from gferm.cells import Cells
 from gferm.metrics.cell_values import AVERAGES
 
@@ -42,7 +45,7 @@ class HeldOutBounds:
     outside : int
         Rows in no cell, left out.
     n_intervals : int
-        M: δ/M is the level of each.
+        M: δ/M is the level of each, on average over attributes.
     quantities : tuple of CellIntervals
         "rate", then "prediction" and "residual" of each model.
     averages : dict of Interval
@@ -76,14 +79,15 @@ def judge_held_out(rows: HeldOutRows, delta: float) -> HeldOutBounds:
         _Drawn(PREDICTION, name, f, (low, high)) for name, f in zip(names, clipped, strict=True)
     ]
     if targets is not None:
+        ends = (low, high) if rows.classes is None else (CLASSES.low, CLASSES.high)
         drawn += [
-            _Drawn(RESIDUAL, name, f - y, (low - high, high - low))
+            _Drawn(RESIDUAL, name, f - y, (low - ends[1], high - ends[0]))
             for name, f, y in zip(names, clipped, targets, strict=True)
         ]
     parts = rows.cells.partitions
-    populated = sum(int((part.counts > 0).sum()) for part in parts)
-    n_intervals = max(len(drawn) * populated, 1)
-    quantities = tuple(_intervals(rows.cells, one, delta / n_intervals) for one in drawn)
+    populated = [int((part.counts > 0).sum()) for part in parts]
+    levels = [delta / max(len(parts) * len(drawn) * cells, 1) for cells in populated]
+    quantities = tuple(_intervals(rows.cells, one, levels) for one in drawn)
     compared = _compared(rows)
     by_name = {
         name: [one for one in quantities if one.name == name]
@@ -93,7 +97,7 @@ def judge_held_out(rows: HeldOutRows, delta: float) -> HeldOutBounds:
     return HeldOutBounds(
         n_rows=int(np.any([part.cell_of >= 0 for part in parts], axis=0).sum()),
         outside=rows.outside,
-        n_intervals=n_intervals,
+        n_intervals=len(drawn) * sum(populated),
         quantities=quantities,
         averages={
             average: _worst([one.average(average) for one in by_name[RATE]])
@@ -124,14 +128,14 @@ class _Drawn:
     span: tuple[float, float]
 
 
-def _intervals(cells: Cells, drawn: _Drawn, delta: float) -> CellIntervals:
-    """Bound the mean of every cell, on values moved to [0, 1]."""
+def _intervals(cells: Cells, drawn: _Drawn, levels: list[float]) -> CellIntervals:
+    """Bound the mean of every cell, on values moved to [0, 1]; a level for each partition."""
     start, width = drawn.span[0], drawn.span[1] - drawn.span[0]
     unit = (drawn.values - start) / width
     exact = drawn.name == RATE
     tables: list[tuple[Array, Array, Array]] = []
     beside: dict[str, list[concentration.LowHigh]] = {}
-    for part in cells.partitions:
+    for part, delta in zip(cells.partitions, levels, strict=True):
         n, mean = part.counts, part.means(unit)
         deviation = (unit - mean.ravel()[part.cell_of]) ** 2  # rows in no cell count nowhere
         with np.errstate(divide="ignore", invalid="ignore"):

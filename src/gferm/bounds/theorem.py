@@ -10,15 +10,19 @@ The loss of the second and third lines' cells is that of the constraint, f (matc
 f − y ("residual"), with L = 1; the risk is the loss that was learned. What is honest about it:
 
 - R: fixed beforehand, or a union over powers of two (rademacher.py); f* is the best of that ball.
-- δ is divided by the number of kernels that a search tried.
+- δ is divided by the number of kernels that a search tried, and δ' by the number of models of a
+  classifier, each of which has a risk and an f* of its own.
 - f̂ of the theorem minimises the risk on the ball; the model minimises risk + α‖w‖²/n, to within its
   duality gap. That costs at most (α (R² − ‖w‖²) + gap) / n, added to the risk's bound.
 - f* must meet the empirical constraint. For this fixed function Hoeffding's inequality says when:
   if the model's epsilon is at least ε + 2 Σ_k Σ_{p≠q} c √(ln(2/δ') / (2 n)), which is ε̂ without its
   complexity, and at least ε̂. Otherwise the bound of the risk compares with no f*.
+- f̂ of the theorem was trained with ε̂. A model that was trained with more may be less fair than the
+  third line says: then ε̂' in ε̂' + ΣΣΣ B(δ', ·) is what it was trained with.
 - Pairs with a cell of no rows, or of less than min_cell_size, are in no sum but ``uncovered``.
 - For this very model the argument gives more, since its violation v̂ on the training rows is known
-  and a group has no gap to itself: v̂ + Σ_k Σ_{p≠q} (B(δ/M, n_{k,p}) + B(δ/M, n_{k,q})), M cells.
+  and a group has no gap to itself: v̂ + Σ_k Σ_{p≠q} (B(δ'', n_{k,p}) + B(δ'', n_{k,q})). With M
+  cells, δ'' = δ / (2M), which leaves the other half to all else: 1 + M events at δ' are less.
 
 Sums are over ordered pairs, as in the paper; `per_pair` divides by their number.
 """
@@ -78,7 +82,7 @@ class TheoremBounds:
     epsilon, epsilon_hat : float
         ε, and the ε̂ that the theorem trains with.
     fairness : Bound
-        ε + 2 ΣΣΣ B(δ', ·).
+        ε + 2 ΣΣΣ B(δ', ·), or more for a model that was trained with more than ε̂.
     this_model : Bound
         The same argument with the violation that the model reached.
     excess_risk : Bound
@@ -157,14 +161,16 @@ def apply_theorem(
     n, n_models = cells.n_samples, len(np.atleast_1d(model.intercept_))
     sums = CellSums(cells, model.min_cell_size)
     left = delta * ball.share / rows.n_kernels
-    each = left / (4 * sums.n_ordered + 2 * n_models)
+    each = left / (n_models * (4 * sums.n_ordered + 2))
     in_sum = 2.0 * contrasts.scale  # from the units of epsilon to the sum over ordered pairs
     target = in_sum * (model.epsilon if epsilon is None else epsilon)
     trained, reached = in_sum * model.epsilon, in_sum * model.violation_
     epsilon_hat = target + sums.triple(lambda m: constraint.deviation(left, m))
     of_one = Class(0.0, ball.reach, spread)  # a fixed function: Hoeffding's inequality
     admits = target + sums.off_diagonal(lambda m: of_one.deviation(each, m))
-    own = reached + sums.off_diagonal(lambda m: constraint.deviation(left / sums.n_cells, m))
+    half = left / (2 * sums.n_cells)
+    own = reached + sums.off_diagonal(lambda m: constraint.deviation(half, m))
+    apart = sums.triple(lambda m: constraint.deviation(each, m))
     largest = sums.largest(min(spread, span.width * (2.0 if residual else 1.0)))
     slack = model.alpha * (ball.radius**2 - ball.penalised**2)
     price = (max(slack, 0.0) + _duality_gap(model)) / n
@@ -180,9 +186,7 @@ def apply_theorem(
         epsilon_hat=epsilon_hat,
         trained_with=trained,
         violation=reached,
-        fairness=Bound(
-            target + 2.0 * sums.triple(lambda m: constraint.deviation(each, m)), largest
-        ),
+        fairness=Bound(max(target + apart, trained, reached) + apart, largest),
         this_model=Bound(own, largest),
         excess_risk=Bound(2.0 * risk.deviation(each, n) + price, risk_of_middle(loss, y_range)),
         penalty_price=price,

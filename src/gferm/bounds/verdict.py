@@ -72,7 +72,7 @@ def _line(name: str, what: str) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    return str(interval) + ("; the groups differ for certain" if interval.low > 0 else "")
+    return str(interval) + ("; 0 is excluded, the groups differ" if interval.low > 0 else "")
 
 
 def _bound(bound: Bound, scale: Callable[[float], float] = float) -> str:

@@ -23,6 +23,7 @@ from gferm.cells import SensitiveBins
 from gferm.metrics.reading import labels, numbers, same_length, sort_into_cells, weights
 from gferm.plotting.attributes import partition_of
 from gferm.plotting.intervals import effective_rows, student, wilson
+from gferm.plotting.style import UNNAMED
 from gferm.sensitive import read_sensitive_features
 
 STRATEGIES: dict[str, Callable[[int], Bins]] = {
@@ -49,6 +50,8 @@ class Calibration:
         Rows in each cell.
     classes : bool
         Whether the labels are 0 and 1, and their mean a share.
+    attribute : str
+        Whose groups these are.
     """
 
     groups: tuple[str, ...]
@@ -59,6 +62,7 @@ class Calibration:
     high: Array
     counts: npt.NDArray[np.intp]
     classes: bool
+    attribute: str = UNNAMED
 
 
 def calibrate(
@@ -100,7 +104,9 @@ def calibrate(
         around = y - mean.ravel()[part.cell_of]
         low, high = student(mean, part.means(around**2, cells.weight), n)
     predicted = part.means(f, cells.weight)
-    return Calibration(part.groups, bins, predicted, mean, low, high, part.counts, classes)
+    return Calibration(
+        part.groups, bins, predicted, mean, low, high, part.counts, classes, part.name
+    )
 
 
 def read_labels(y_true: Any, pos_label: Any) -> Array:

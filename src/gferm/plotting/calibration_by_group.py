@@ -16,7 +16,7 @@ from gferm.cells import SensitiveBins
 from gferm.plotting.calibration import Calibration, calibrate
 from gferm.plotting.class_scores import class_to_show, scores_of
 from gferm.plotting.room import legend_above, set_view
-from gferm.plotting.style import as_text, axes, look, tidy
+from gferm.plotting.style import as_text, attribute_text, axes, look, tidy
 
 FEW = 10  # rows; a point on fewer is hollow
 AREAS = (16.0, 90.0)  # of a point with hardly a row, and of the one with most
@@ -209,4 +209,4 @@ class CalibrationByGroupDisplay:
             entries["size: rows"] = mark(marker="o", color=GREY, markersize=8)
         if self.diagonal:
             entries["label = prediction"] = Line2D([], [], **DIAGONAL)
-        legend_above(ax, entries)
+        legend_above(ax, entries, title=attribute_text(self.calibration.attribute))

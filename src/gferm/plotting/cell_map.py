@@ -40,7 +40,7 @@ def draw_cell_map(
     bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
     bar.set_label(r"$\hat P^{k,q}$: share predicted into its own bin")
     ax.set_yticks(range(len(groups)), [as_text(group) for group in groups], fontsize="small")
-    ax.set_xticks(range(len(labels)), [as_text(label, 16) for label in labels], fontsize="x-small")
+    ax.set_xticks(range(len(labels)), [as_text(label, 13) for label in labels], fontsize="x-small")
     keep_ticks_apart(ax)
     ax.tick_params(length=0)
     ax.set_xlabel("label bin k")

@@ -9,16 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
+from gferm.auditing.outcome import bins_of_labels
 from gferm.metrics import CellValues, cell_rates
+from gferm.metrics.reading import labels
 from gferm.plotting.attributes import place_of
 from gferm.plotting.cell_map import draw_cell_map
 from gferm.plotting.intervals import effective_rows, wilson
 from gferm.plotting.room import keep_ticks_apart, legend_above
-from gferm.plotting.style import COLORS, as_text, axes, tidy
+from gferm.plotting.style import COLORS, as_text, attribute_text, axes, tidy
 
 MOST_COUNTS = 3  # more groups' counts do not fit under a bin
 MOST_BARS = len(COLORS)  # more groups are told apart by their place, not by a colour
 
+LABEL_WIDTH = 13  # characters of a line
+NO_ROWS = "no rows"
+LOW = 0.012  # where the mark of a cell without rows is: beside the axis
+EMPTY: dict[str, Any] = {"marker": "x", "s": 12, "color": "0.45", "linewidths": 0.8, "zorder": 3}
 BARS = {"fmt": "none", "ecolor": "0.25", "elinewidth": 0.8, "capsize": 1.5}
 
 
@@ -62,7 +68,9 @@ class CellRatesDisplay:
         ax: Any = None,
         **options: Any,
     ) -> CellRatesDisplay:
-        """Compute and draw; ``options`` go to `cell_rates`."""
+        """Compute and draw; ``options`` go to `cell_rates`, and classes are bins of their own."""
+        y, f = labels(y_true, "y_true"), labels(y_pred, "y_pred")
+        options["y_bins"] = bins_of_labels(y, f, options.get("y_bins", 10))
         rates = cell_rates(y_true, y_pred, sensitive_features=sensitive_features, **options)
         display = cls(rates, attribute=attribute)
         display.plot(ax=ax)
@@ -99,21 +107,23 @@ class CellRatesDisplay:
             Whether to draw the 95 % interval of each bar, which a map has no place for.
         """
         groups = self.groups if group_names is None else group_names
-        labels = self.rates.cells.label_bins.labels
+        names = self.rates.cells.label_bins.labels
         if len(groups) > MOST_BARS:
-            ax = axes(ax, figsize=(1.6 + 0.8 * len(labels), 1.4 + 0.3 * len(groups)))
+            ax = axes(ax, figsize=(1.6 + 0.8 * len(names), 1.4 + 0.3 * len(groups)))
             draw_cell_map(
-                ax, self.values, self.counts, labels=labels, groups=groups, show_counts=counts
+                ax, self.values, self.counts, labels=names, groups=groups, show_counts=counts
             )
+            ax.set_ylabel(attribute_text(self.attribute))
         else:
             wide = 0.95 if counts and len(groups) > MOST_COUNTS else 0.72
-            ax = axes(ax, figsize=(max(6.4, wide * len(labels)), 4.8))
+            ax = axes(ax, figsize=(max(6.4, wide * len(names)), 4.8))
             draw_cell_rates(
                 ax,
                 self.values,
                 self.counts,
-                labels=labels,
+                labels=names,
                 groups=groups,
+                title=attribute_text(self.attribute),
                 show_counts=counts,
                 intervals=(self.low, self.high) if intervals else None,
             )
@@ -128,6 +138,7 @@ def draw_cell_rates(
     *,
     labels: Sequence[str],
     groups: Sequence[Any],
+    title: str = "",
     show_counts: bool = True,
     intervals: tuple[Array, Array] | None = None,
 ) -> None:
@@ -142,6 +153,8 @@ def draw_cell_rates(
         The label bins.
     groups : sequence of str
         For the legend.
+    title : str, default=""
+        Of the legend: the attribute.
     show_counts : bool, default=True
         As ``counts`` of `CellRatesDisplay.plot`.
     intervals : two arrays of shape (K, Q), default=None
@@ -167,7 +180,11 @@ def draw_cell_rates(
             reach = [table[:, q] - intervals[0][:, q], intervals[1][:, q] - table[:, q]]
             sides = np.maximum(reach, 0.0)[:, there]  # rounding may leave the rate outside
             ax.errorbar((x + shift)[there], table[there, q], yerr=sides, **BARS)
-    below, note = [as_text(label, 16) for label in labels], ""
+        empty = np.zeros(0) if overlap else (x + shift)[counts[:, q] == 0]
+        name = {} if any(c.get_label() == NO_ROWS for c in ax.collections) else {"label": NO_ROWS}
+        if empty.size:  # a rate of zero has no bar either
+            ax.scatter(empty, np.full(empty.shape, LOW), **EMPTY, **name)
+    below, note = [as_text(label, LABEL_WIDTH) for label in labels], ""
     if show_counts and len(groups) <= MOST_COUNTS:
         below = [
             f"{label}\n{' | '.join(map(str, row))}"
@@ -186,6 +203,6 @@ def draw_cell_rates(
     ax.set_ylabel(rf"$\hat P^{{k,q}}$: share predicted into its own bin{bars}")
     ax.set_ylim(0, 1)
     tallest = table if intervals is None else intervals[1]
-    legend_above(ax, tallest=float(np.nanmax(tallest, initial=0.0)))
+    legend_above(ax, tallest=float(np.nanmax(tallest, initial=0.0)), title=title)
     keep_ticks_apart(ax)
     tidy(ax)

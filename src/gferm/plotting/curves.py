@@ -103,8 +103,10 @@ class HeldOutCurve:
         """Draw a point for each model, with marks of their own for those that have names."""
         found = self.judged
         line = {"color": color, "linestyle": "-" if self.connect else "none", "zorder": 2}
-        ax.plot(found.unfairness, found.errors, marker="o", markersize=4, **line)
         named = [i for i, name in enumerate(found.names) if name]
+        others = [i for i, name in enumerate(found.names) if not name]
+        dots = {"marker": "o", "markersize": 4, "markevery": others}
+        ax.plot(found.unfairness, found.errors, **dots, **line)
         for place, i in enumerate(named):
             style = {"marker": SHAPES[1:][place % 7], "color": COLORS[(place + 4) % 6]}
             text = as_text(found.names[i])

@@ -8,6 +8,7 @@ how many that would be.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gferm.plotting.forest import (
     pair_text,
 )
 from gferm.plotting.room import legend_above, place_axes, with_neighbours
-from gferm.plotting.style import COLORS, axes
+from gferm.plotting.style import COLORS, attribute_text, axes
 
 QUANTITIES = {
     "rate": "share predicted into the right label bin",
@@ -33,6 +34,8 @@ MOST = 40  # gaps
 BY_CHANCE = 0.05  # of the dots are outside their bands
 
 PITCH, LEAST_PITCH = 17.0, 7.5  # points, of a line
+WIDTH, WIDEST = 518.0, 30  # points, and characters of the lines' names that have room in it
+CHARACTER, LEAST_LINE = 5.5, 24  # points, and how many there are in a line at least
 HEAD, LEGEND = 95.0, 50.0  # points, of all that is above and below the lines; of the legend
 THICKEST = 14.0  # points, of a band
 LARGEST_FONT = 9.0
@@ -115,19 +118,21 @@ class GapDisplay:
             largest beside their noise; the axis says how many these are.
         """
         lines = lines_of(loudest(self.gaps, most))
-        ax = axes(ax, figsize=(7.2, (HEAD + PITCH * (len(lines) + 1)) / 72))
+        beside = max(len(line.text) for line in lines) - WIDEST
+        size = (WIDTH + CHARACTER * max(beside, 0), HEAD + PITCH * (len(lines) + 1))
+        ax = axes(ax, figsize=tuple(points / 72 for points in size))
         place_axes(ax)
         lines = self._readable(ax, most)
         self.shown = [line.gap for line in lines if line.gap is not None]
         self._set_view(ax, len(lines))
-        pitch = (_height(ax) - LEGEND) / (len(lines) + 1)
-        size = min(LARGEST_FONT, 0.8 * pitch)
+        pitch = (_points(ax).height - LEGEND) / (len(lines) + 1)
+        font = min(LARGEST_FONT, 0.8 * pitch)
         for place, line in enumerate(lines):
             if line.gap is not None:
                 _draw_gap(ax, place, line.gap, thick=min(0.8, THICKEST / pitch))
         ax.vlines(0, -0.6, len(lines) - 0.4, **ZERO)
-        self._name_axes(ax, lines, size)
-        self._write_counts(ax, lines, size)
+        self._name_axes(ax, lines, font)
+        self._write_counts(ax, lines, font)
         legend_above(ax, self._key())
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.grid(axis="x", alpha=0.25)
@@ -137,7 +142,7 @@ class GapDisplay:
 
     def _readable(self, ax: Any, most: int) -> list[Line]:
         """Take as many gaps as can be read, at least one."""
-        room = (_height(ax) - LEGEND) / LEAST_PITCH - 1
+        room = (_points(ax).height - LEGEND) / LEAST_PITCH - 1
         for count in range(min(most, len(self.gaps)), 0, -1):
             lines = lines_of(loudest(self.gaps, count))
             if len(lines) <= room:
@@ -158,11 +163,15 @@ class GapDisplay:
     def _name_axes(self, ax: Any, lines: Sequence[Line], size: float) -> None:
         pair = only_pair(self.shown)
         gap = "first − second" if pair is None else pair_text(pair)
-        name = f"gap in {QUANTITIES[self.kind]}\n{gap}"
+        attributes = {attribute_text(gap.attribute) for gap in self.shown} - {""}
+        if len(attributes) == 1:  # of several, each is in its headings
+            gap = f"{attributes.pop()}: {gap}"
+        name = [f"gap in {QUANTITIES[self.kind]}", gap]
         hidden = len(self.gaps) - len(self.shown)
         if hidden:
-            name += f"\n{hidden} of {len(self.gaps)} gaps not shown: small beside their noise"
-        ax.set_xlabel(name)
+            name += [f"{hidden} of {len(self.gaps)} gaps not shown: small beside their noise"]
+        across = max(int(_points(ax).width / CHARACTER), LEAST_LINE)
+        ax.set_xlabel("\n".join(fill(line, across) for line in name))
         if pair is not None:
             ax.set_ylabel("label bin")
         ax.set_yticks(range(len(lines)), [line.text for line in lines], fontsize=size)
@@ -221,10 +230,11 @@ def _draw_gap(ax: Any, place: int, gap: Gap, thick: float) -> None:
     ax.scatter(gap.value, place, s=24, facecolors=face, edgecolors=color, zorder=4)
 
 
-def _height(ax: Any) -> float:
-    """Give the height of the axes in points."""
-    height: float = ax.get_window_extent().height
-    return height * 72.0 / float(ax.figure.dpi)
+def _points(ax: Any) -> Any:
+    """Give the box of the axes in points."""
+    from matplotlib.transforms import Affine2D
+
+    return ax.get_window_extent().transformed(Affine2D().scale(72.0 / ax.figure.dpi))
 
 
 def _few(count: int) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
+from gferm.auditing.outcome import bins_of_labels
 from gferm.metrics import dgf, loss_general_fairness
 from gferm.metrics.reading import labels
 
@@ -107,6 +108,8 @@ def judge(
         )
     error_name, error_of = _function(error, ERRORS, "error")
     unfairness_name, unfairness_of = _function(unfairness, UNFAIRNESS, "unfairness")
+    if words and unfairness == "dgf" and "y_bins" not in bins:
+        bins["y_bins"] = bins_of_labels(y, np.concatenate(stack), 10)
     # the labels as given, whose index must agree with that of the groups
     options = {"sensitive_features": sensitive_features, **bins}
     return Judged(

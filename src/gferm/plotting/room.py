@@ -19,7 +19,7 @@ WANTED, MOST = 0.45, 0.8  # of the axes' height, for a legend
 LEAST_GAP = 6  # pixels between tick labels
 SIZES = ("small", "x-small", "xx-small")
 PLAIN = {"fancybox": False, "edgecolor": "none", "framealpha": 1.0}  # no grid behind its words
-SHAPE = PLAIN | {"borderaxespad": 0.1, "columnspacing": 1.4, "handletextpad": 0.5}
+SHAPE = PLAIN | {"borderaxespad": 0.3, "columnspacing": 1.4, "handletextpad": 0.5}
 
 
 def place_axes(ax: Any) -> None:
@@ -52,7 +52,11 @@ def set_view(ax: Any, x: tuple[float, float], y: tuple[float, float]) -> None:
 
 
 def legend_above(
-    ax: Any, entries: Mapping[str, Any] | None = None, *, tallest: float | None = None
+    ax: Any,
+    entries: Mapping[str, Any] | None = None,
+    *,
+    tallest: float | None = None,
+    title: str = "",
 ) -> Any:
     """Place a legend at the top of the axes, in as many columns as fit, and stretch the view.
 
@@ -64,20 +68,22 @@ def legend_above(
         By default the artists of the axes that have a label.
     tallest : float, default=None
         How far up the data reach; by default to the end of the view.
+    title : str, default=""
+        Above the entries.
 
     Returns
     -------
     matplotlib Legend, or None if there is nothing to list
     """
     if entries is None:
-        handles, labels = ax.get_legend_handles_labels()
+        handles, labels = _bars_first(*ax.get_legend_handles_labels())
     else:
         handles, labels = list(entries.values()), list(entries)
     if not handles:
         return None
     place_axes(ax)
     for size in SIZES:
-        legend, share = _in_columns(ax, handles, labels, size)
+        legend, share = _in_columns(ax, handles, labels, size, title)
         if share <= WANTED:
             break
     if share > MOST:  # there is no room inside: beside the axes it covers no data of theirs
@@ -95,23 +101,35 @@ def legend_above(
     return legend
 
 
+def _bars_first(handles: list[Any], labels: list[str]) -> tuple[list[Any], list[str]]:
+    """Put the marks that explain bars behind them; Matplotlib lists marks first."""
+    from matplotlib.container import BarContainer
+
+    order = sorted(range(len(handles)), key=lambda i: not isinstance(handles[i], BarContainer))
+    return [handles[i] for i in order], [labels[i] for i in order]
+
+
 def _in_columns(
-    ax: Any, handles: Sequence[Any], labels: Sequence[str], size: str
+    ax: Any, handles: Sequence[Any], labels: Sequence[str], size: str, title: str
 ) -> tuple[Any, float]:
     """Make the legend with most columns, and give its share of the axes' height."""
     box = ax.get_window_extent()
     for n_columns in range(len(handles), 0, -1):
         style = {"loc": "upper left", "ncols": n_columns, "fontsize": size} | SHAPE
+        style |= {"title": title, "title_fontsize": size, "alignment": "left"} if title else {}
         legend = ax.legend(handles, labels, **style)
         extent = legend.get_window_extent()
         if extent.width <= box.width:
             break
-    return legend, SPARE * extent.height / box.height
+    legend.set_in_layout(extent.width <= box.width)  # a wider one would take the axes' last width
+    return legend, SPARE * (box.y1 - extent.y0) / box.height
 
 
 def keep_ticks_apart(ax: Any) -> None:
     """Turn the labels below the x axis upright where they would run into each other."""
-    place_axes(ax)
-    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
-    if any(right.x0 < left.x1 + LEAST_GAP for left, right in pairwise(boxes)):
-        ax.tick_params(axis="x", rotation=90, labelsize="xx-small")
+    for style in ({"rotation": 90}, {"labelsize": "xx-small"}):
+        place_axes(ax)
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        if all(left.x1 + LEAST_GAP <= right.x0 for left, right in pairwise(boxes)):
+            break
+        ax.tick_params(axis="x", **style)

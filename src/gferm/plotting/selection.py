@@ -208,14 +208,14 @@ class SelectionDisplay:
         set_view(ax, self, zoom)
         draw_marks(ax, self)
         draw_settings(ax, self)
-        if write_names and self.labels is not None:
-            label_points(ax, self)
         ax.set_xlabel(title("error", self.error_name, self.error_bars, self.judged_on))
         name, bars = self.unfairness_name, self.unfairness_bars
         ax.set_ylabel(title("unfairness", name, bars, self.judged_on))
         beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
         ax.legend(**beside, frameon=False, fontsize="small", labelspacing=0.9)
         tidy(ax)
+        if write_names and self.labels is not None:
+            label_points(ax, self)  # where the legend leaves the axes
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.model_selection import pareto_set
+from gferm.plotting.room import place_axes
 from gferm.plotting.style import COLORS
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ NAIVE = {"marker": "D", "s": 75, "facecolors": "none", "edgecolors": BLACK, "zor
 CHOSEN = {"marker": "*", "s": 280, "color": COLORS[4], "edgecolors": "white", "zorder": 6}
 STAIRS = {"where": "post", "color": BLACK, "alpha": 0.6, "linewidth": 0.8, "zorder": 2}
 LIMIT = {"color": COLORS[0], "linestyle": "--", "linewidth": 1.0, "zorder": 1}
-BESIDE = {"xytext": (7, 5), "textcoords": "offset points", "fontsize": "x-small"}
+BESIDE: dict[str, Any] = {"textcoords": "offset points", "fontsize": "x-small"}
+RIGHT: dict[str, Any] = {"xytext": (7, 5)}
+LEFT: dict[str, Any] = {"xytext": (-7, -5), "ha": "right", "va": "top"}
 BARS = {"fmt": "none", "elinewidth": 1.0, "capsize": 2.5, "zorder": 4}
 
 
@@ -66,7 +69,7 @@ def draw_marks(ax: Any, display: SelectionDisplay) -> None:
     for i, name, style in marks:
         e, u = display.errors[i], display.unfairness[i]
         bars = {"xerr": display.error_bars[i], "yerr": display.unfairness_bars[i]}
-        lines = [name, f"{display.error_name} {e:.3g}, {display.unfairness_name} {u:.3g}"]
+        lines = [name, f"{display.error_name}\xa0{e:.3g}, {display.unfairness_name}\xa0{u:.3g}"]
         lines += [] if display.labels is None else [display.labels[i]]
         text = "\n".join(fill(line.replace(" = ", "\xa0=\xa0"), LEGEND_WIDTH) for line in lines)
         ax.scatter(e, u, label=text, **style)
@@ -110,12 +113,16 @@ def draw_settings(ax: Any, display: SelectionDisplay) -> None:
 
 
 def label_points(ax: Any, display: SelectionDisplay) -> None:
-    """Write the label of each setting in view beside its point."""
+    """Write the label of each setting in view beside its point, and inside the axes."""
     assert display.labels is not None
     seen = display.known & (display.errors <= ax.get_xlim()[1])
+    place_axes(ax)
     for i in np.flatnonzero(seen).tolist():
         point = display.errors[i], display.unfairness[i]
-        ax.annotate(display.labels[i], point, **BESIDE)
+        text = ax.annotate(display.labels[i], point, **RIGHT, **BESIDE)
+        if text.get_window_extent().x1 > ax.get_window_extent().x1:
+            text.remove()
+            ax.annotate(display.labels[i], point, **LEFT, **BESIDE)
 
 
 def title(kind: str, name: str, bars: Array, judged_on: str) -> str:

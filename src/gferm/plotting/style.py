@@ -13,6 +13,8 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0
 LINE_COLORS = (*COLORS[:6], COLORS[7])
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
 
+UNNAMED = "sensitive"  # an attribute that came without a name
+
 HAIR_SPACE = "\N{HAIR SPACE}"
 
 
@@ -63,6 +65,11 @@ def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
     if text.count("$") > 1:  # a single one opens no formula
         text = text.replace("$", r"\$")
     return HAIR_SPACE + text if text.startswith("_") else text
+
+
+def attribute_text(name: str) -> str:
+    """Write the name of an attribute; nothing for one that came without."""
+    return "" if name == UNNAMED else as_text(name)
 
 
 def shortened(name: object, length: int) -> str:
