@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-torch bench results lint format clean
+.PHONY: help demo test test-slow test-torch bench results pictures lint format clean
 
 help:           ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort -u | expand -t 16
@@ -59,6 +59,9 @@ results: $(VENV)/.demo   ## the paper's tables on both data sets, and the consis
 	$(BIN)/python -m gferm reproduce all --data pupils --device $(DEVICE) --out results
 	$(BIN)/python -m gferm reproduce consistency --out results
 	xz --keep --force -9e results/*/*.jsonl  # what is committed
+
+pictures: $(VENV)/.test   ## the pictures in docs/pictures (needs Chromium)
+	$(BIN)/python docs/make_pictures.py
 
 lint: $(VENV)/.lint   ## ruff and mypy --strict
 	$(BIN)/ruff check .

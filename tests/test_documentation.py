@@ -57,9 +57,10 @@ def test_examples(path, capsys):
     assert capsys.readouterr().out
 
 
-def test_readme_pictures_exist():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)#]+?)\)", readme)
+@pytest.mark.parametrize("page", ["README.md", "docs/audit.md", "docs/reproduction.md"])
+def test_pictures_and_links_lead_somewhere(page):
+    path = ROOT / page
+    links = re.findall(r"\]\(([^)#]+?)\)", path.read_text(encoding="utf-8"))
     assert links
     for link in links:
-        assert link.startswith("http") or (ROOT / link).exists(), link
+        assert link.startswith("http") or (path.parent / link).exists(), link

@@ -77,6 +77,9 @@ def test_the_ends_are_the_plain_and_the_fair_model():
     plain = FairRegressor(**params, epsilon=None).fit(problem.X, problem.y)
     with pytest.warns(InactiveConstraintWarning):
         above = path.at(2 * path.epsilons[0])
+    np.testing.assert_array_equal(  # the plain model's own gap: no warning
+        path.at(path.epsilons[0]).predict(problem.X), above.predict(problem.X)
+    )
     np.testing.assert_allclose(above.predict(problem.X), plain.predict(problem.X), atol=1e-10)
     assert not above.active_
     assert np.abs(path.gaps[-1]).max() < 1e-9

@@ -43,7 +43,7 @@ def fairness_loss(loss: str | FairnessLoss) -> FairnessLoss:
     """Look a loss up by name; a callable ``loss(y_pred, y_true)`` stands for itself."""
     if callable(loss):
         return loss
-    if loss not in FAIRNESS_LOSSES:
+    if not isinstance(loss, str) or loss not in FAIRNESS_LOSSES:
         raise ValueError(
             f"loss={loss!r} is unknown; use one of {sorted(FAIRNESS_LOSSES)} or a callable "
             "loss(y_pred, y_true)."

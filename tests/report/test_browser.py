@@ -1,12 +1,10 @@
 """The report in a real browser: its slider, its download, its width, its access, its silence."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
 
-from gferm.exceptions import InactiveConstraintWarning
 from tests.report.conftest import ATTRIBUTE, GROUPS
 
 WIDTHS = {"desktop": 1280, "tablet": 768, "phone": 360}
@@ -68,10 +66,7 @@ def test_the_slider_shows_the_figures_of_the_frontier_at_epsilon(open_page, case
     opened.move_to(place)
     epsilon = float(page.get_attribute("#epsilon", "data-value"))
     assert epsilon == stops[place]["epsilon"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InactiveConstraintWarning)  # the plain model's own gap
-        model = case.frontier.at(epsilon)
-    found = case.audit_of(model.predict(case.X))
+    found = case.audit_of(case.frontier.at(epsilon).predict(case.X))
     for row in page.query_selector_all("tr[data-figure]"):
         name = row.get_attribute("data-figure")
         cell = row.query_selector('[data-role="value"]')

@@ -9,7 +9,7 @@ evidence.py, sums.py, resampling.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,14 @@ from gferm.auditing.findings import GAP_KINDS, find_cells, find_figures, find_ga
 from gferm.auditing.outcome import bins_of_labels, read_outcome, require_complete
 from gferm.auditing.plan import Plan, read_levels
 from gferm.auditing.result import Audit
+from gferm.auditing.sums import Strata
 from gferm.cells import SensitiveBins
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness_losses import FairnessLoss
 from gferm.metrics.reading import Rows, labels, read_rows, same_length
 
-MOST_PAIRS = 50_000  # whose draws still fit into memory
+MOST_PAIRS = 50_000  # whose draws still fit into memory …
+MOST_SUMS = 20_000_000  # … and sums of a term, over draws and strata: 160 MB, some 3 GB in all
 
 
 def audit(
@@ -96,7 +98,10 @@ def audit(
     )
     for name, values in (("y_true", y_true), ("y_pred", y_pred)):
         require_complete(values, name)
-    _require_same_index(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
+    _require_same_index(
+        {"y_true": y_true, "y_pred": y_pred, "sample_weight": sample_weight}
+        | _sensitive_columns(sensitive_features)
+    )
     y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
     same_length(y, predictions)
     y_bins = bins_of_labels(y, predictions, y_bins)
@@ -106,6 +111,7 @@ def audit(
     _require_two_groups(rows)
     if n_boot or n_permutations:
         _require_few_pairs(rows)
+        _require_few_sums(rows, max(n_boot, n_permutations))
     outcome = read_outcome(rows, loss)
     evidence = gather(rows, outcome, plan)
     kinds = [kind for kind in GAP_KINDS if kind in outcome.quantities and rows.cells.partitions]
@@ -121,7 +127,14 @@ def audit(
     )
 
 
-def _require_same_index(**arguments: Any) -> None:
+def _sensitive_columns(features: Any) -> dict[str, Any]:
+    """Name what may have an index of its own."""
+    if isinstance(features, Mapping):
+        return {f"sensitive_features[{name!r}]": values for name, values in features.items()}
+    return {"sensitive_features": features}
+
+
+def _require_same_index(arguments: Mapping[str, Any]) -> None:
     """Rows of pandas objects with other indexes may not belong together."""
     indexed = [name for name, values in arguments.items() if hasattr(values, "iloc")]
     for name in indexed[1:]:
@@ -159,4 +172,15 @@ def _require_few_pairs(rows: Rows) -> None:
         raise ValueError(
             f"{n_pairs} pairs of cells are too many to be drawn again: make fewer groups (s_bins, "
             "intersectional=False), or leave intervals and chance out: n_boot=0, n_permutations=0."
+        )
+
+
+def _require_few_sums(rows: Rows, n_draws: int) -> None:
+    """With intersectional=False, the crossings of all attributes can be as many as the rows."""
+    n_strata = Strata.of(rows.cells).starts.size
+    if n_strata * n_draws > MOST_SUMS:
+        raise ValueError(
+            f"the label and {len(rows.cells.partitions)} attributes split the rows into {n_strata} "
+            f"strata, too many to be drawn {n_draws} times: audit fewer attributes at once, make "
+            f"fewer bins, or set n_boot and n_permutations to {MOST_SUMS // n_strata} or less."
         )

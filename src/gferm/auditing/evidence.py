@@ -106,21 +106,22 @@ def _ask(rows: Rows, outcome: Outcome, min_cell_size: int) -> Question:
 
 def _terms(rows: Rows, outcome: Outcome, question: Question) -> tuple[dict[str, Term], float]:
     """Give the products whose sums are needed, and the standard deviation of the predictions."""
-    weight = np.ones(rows.y.size) if rows.weight is None else rows.weight
-    terms = {name: Term(weight * values) for name, values in outcome.quantities.items()}
-    if rows.weight is not None:
-        terms[MASS] = Term(weight)
+    weight = rows.weight
+    terms = {name: Term(values, weight) for name, values in outcome.quantities.items()}
+    if weight is not None:
+        terms[MASS] = Term(np.ones(rows.y.size), weight)
     if "prediction" not in outcome.quantities or not question.numeric:
         return terms, 1.0
-    f, spread = _standardise(outcome.quantities["prediction"], rows.weight)
-    terms |= {STANDARD: Term(weight * f), SQUARED: Term(weight * f**2)}
+    f, spread = _standardise(outcome.quantities["prediction"], weight)
+    terms |= {STANDARD: Term(f, weight), SQUARED: Term(f**2, weight)}
+    share, one = 1.0 if weight is None else weight, np.ones(rows.y.size)
     for column in rows.columns:
         if column.name in question.numeric:
-            s, _ = _standardise(column.values.astype(float), rows.weight)
+            s, _ = _standardise(column.values.astype(float), weight)
             _, first, mixed = moments_with(column.name)
-            terms[first] = Term(weight, s)
-            terms[mixed] = Term(weight * f, s)
-            terms[squared(column.name)] = Term(weight, s**2)
+            terms[first] = Term(one, share * s)
+            terms[mixed] = Term(f, share * s)
+            terms[squared(column.name)] = Term(one, share * s**2)
     return terms, spread
 
 

@@ -43,23 +43,29 @@ def _figure(measure: Measure, seen: float, evidence: Evidence) -> Figure:
         null = Chance(found.mean, found.high, float(p), measure.shuffled)
     if evidence.drawn is not None and not np.isnan(seen):
         draws = np.asarray(measure.value(evidence.drawn, evidence.question))
-        interval = basic_interval(measure, seen, draws, null, evidence.levels)
+        interval = covering_interval(measure, seen, draws, null, evidence.levels)
     name, title, meaning, unit = measure.name, measure.title, measure.meaning, measure.unit
     return Figure(name, title, meaning, unit, seen, interval, null)
 
 
-def basic_interval(
+def covering_interval(
     measure: Measure, seen: float, draws: Array, null: Chance | None, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Give the quantiles of what a figure may really be: 2 · seen − those of the draws.
+    """Give the quantiles of what a figure may really be: those of the draws, or their mirror image.
 
     Noise makes a mean of |gaps| larger, and drawing again adds noise once more: the draws lie too
-    high by as much as the figure itself does, and so this mirror image covers where they do not.
-    Where chance alone explains the figure, it may be nothing at all, and the interval begins there.
+    high by as much as the figure itself does, so the lower end is that of their mirror image at the
+    figure, 2 · seen − draws. Where the figure came out small by luck, the mirror image ends too
+    soon: the upper end is the larger of both, for it says what these rows cannot exclude. Whichever
+    lies further out, the figure is between them. Where chance alone explains the figure, it may be
+    nothing at all, and the interval begins there.
     """
-    found = 2.0 * seen - np.quantile(draws, 1.0 - np.array(levels))
+    tau = np.array(levels)
+    drawn, mirrored = np.quantile(draws, tau), 2.0 * seen - np.quantile(draws, 1.0 - tau)
+    further = np.where(tau < 0.5, np.minimum(drawn, mirrored), np.maximum(drawn, mirrored))
+    found = np.where(tau == 0.5, mirrored, further)
     if null is not None:
-        found[(np.array(levels) < 0.5) & (null.p > np.array(levels))] = measure.least
+        found[(tau < 0.5) & (null.p > tau)] = measure.least
     return tuple(np.clip(found, measure.least, measure.largest).tolist())
 
 

@@ -74,9 +74,12 @@ def bins_of_labels(y_true: npt.NDArray[Any], y_pred: npt.NDArray[Any], y_bins: A
 
 def require_complete(values: Any, name: str) -> None:
     """Refuse gaps among words: NumPy would make a class "nan" of them, or fail without a name."""
+    if values is None:
+        raise ValueError(f"{name} is missing: pass one value for each row.")
     if not _are_words(np.asarray(values)):
         return
-    missing = [i for i, one in enumerate(np.asarray(values, dtype=object)) if _is_missing(one)]
+    each = np.asarray(values, dtype=object).ravel()
+    missing = [i for i, one in enumerate(each) if _is_missing(one)]
     if missing:
         raise ValueError(
             f"{name} has {len(missing)} missing labels, the first in row {missing[0]}; drop these "
@@ -118,14 +121,15 @@ def hold_everything(bins: Bins) -> bool:
 
 
 def _losses(loss: str | FairnessLoss, f: Array, y: Array) -> Array:
-    found = np.asarray(fairness_loss(loss)(f, y), dtype=float)
-    if found.shape != y.shape or not np.isfinite(found).all():
+    found = np.asarray(fairness_loss(loss)(f, y))
+    numeric = found.dtype.kind in "biuf"
+    if found.shape != y.shape or not numeric or not np.isfinite(found).all():
         raise ValueError(
             f"loss={getattr(loss, '__name__', loss)!r} must give one finite number for each of the "
             f"{y.size} rows, but gave {found.tolist()!r:.60}; write it for arrays: "
             "loss(y_pred, y_true)."
         )
-    return found
+    return found.astype(float)
 
 
 def _require_classes(y_pred: npt.NDArray[Any], classes: list[Any]) -> None:
@@ -160,6 +164,6 @@ def _is_missing(value: Any) -> bool:
 def _levels(values: npt.NDArray[Any]) -> list[Any]:
     """List the different values; whole numbers as integers: a class is called 1, not 1.0."""
     levels = np.unique(values)
-    if levels.dtype.kind == "f" and (levels == np.rint(levels)).all():
+    if levels.dtype.kind == "f" and (np.abs(levels) < 2**53).all() and not (levels % 1).any():
         levels = levels.astype(np.int64)
     return list(levels.tolist())

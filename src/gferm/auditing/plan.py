@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from gferm.fairness_losses import FairnessLoss
+from gferm.fairness_losses import FairnessLoss, fairness_loss
 
 LEAST = {"n_boot": 0, "n_permutations": 0, "min_cell_size": 1, "small_cell_size": 1}
 
@@ -33,6 +33,9 @@ class Plan:
             count = getattr(self, name)
             if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
                 raise ValueError(f"{name}={count!r} must be an integer of at least {least}.")
+        if not isinstance(self.intersectional, (bool, np.bool_)):
+            raise ValueError(f"intersectional={self.intersectional!r} must be True or False.")
+        fairness_loss(self.loss)  # unknown names are refused even where no loss is needed
         object.__setattr__(self, "ci_quantiles", read_levels(self.ci_quantiles))
 
     def stream(self) -> np.random.Generator:

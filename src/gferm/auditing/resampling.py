@@ -1,11 +1,13 @@
 """Draws: the sums of the sample itself, of rows drawn again, and of groups shuffled.
 
-bootstrap   rows are drawn with replacement within each stratum, so every draw has the counts of the
-            sample: an interval says how well the cells' means are known, given who was asked. A
-            draw is a table of repetitions W (n_draws × n), and its sums are W · terms: products of
-            matrices, stratum by stratum
+bootstrap   the Bayesian one (Rubin 1981): a draw weighs every row by an exponential number. The
+            rows of a cell then have Dirichlet weights, which act like rows drawn again from this
+            cell, but no cell ever runs empty, and one table of weights W (n_draws × n) serves the
+            cells of all attributes, however few rows their crossings (the strata) have. The sums
+            are W · terms: products of matrices, stratum by stratum
 shuffles    the groups are shuffled within each label bin (or among everybody), so every draw keeps
-            the counts and has no unfairness but chance: the predictions move, the places stand.
+            the counts and weights and has no unfairness but chance: the predictions move, the
+            places stand.
             Rows in no group are shuffled among themselves
 
 Draws come in blocks that fit a core's cache, each with a random stream of its own: the result does
@@ -19,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.auditing.sums import Strata, Sums, Terms
+from gferm.auditing.sums import MASS, Strata, Sums, Term, Terms
 from gferm.threads import for_each
 
 BLOCK = 2**19  # drawn rows held at once by a thread
@@ -36,18 +38,13 @@ def observed(strata: Strata, terms: Terms) -> Sums:
 
 
 def bootstrap(strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generator) -> Sums:
-    """Give the sums of rows that are drawn again within their strata."""
+    """Give the sums of rows with random weights; their mass is one of them."""
     n, starts, sizes = strata.order.size, strata.starts, strata.sizes
+    terms = {MASS: Term(np.ones(n)), **terms}
     values = np.column_stack([term.product[strata.order] for term in terms.values()])
-    first, span = np.repeat(starts, sizes), np.repeat(sizes, sizes).astype(float)
 
     def draw(n_block: int, rng: np.random.Generator) -> Array:
-        place = rng.random((n_block, n))  # below 1, and so is its rounded product below the span
-        place *= span
-        rows = place.astype(np.intp)
-        rows += first + n * np.arange(n_block)[:, None]
-        repetitions = np.bincount(rows.ravel(), minlength=n_block * n).reshape(n_block, n)
-        weights = repetitions.astype(float)
+        weights = rng.standard_exponential((n_block, n))
         sums = np.empty((starts.size, n_block, values.shape[1]))
         for stratum, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             rows_of = slice(start, start + size)

@@ -215,8 +215,17 @@ class Audit:
 
     @property
     def is_unfair(self) -> bool:
-        """Whether the verdict is that groups with equal outcomes are treated differently."""
-        return self.verdict[0].kind == "unfair"
+        """Whether the verdict is that groups with equal outcomes are treated differently.
+
+        Raises
+        ------
+        ValueError
+            If these rows and settings cannot tell, which must not read as fair.
+        """
+        answer = self.verdict[0]
+        if answer.kind not in ("fair", "unfair"):
+            raise ValueError(f"Whether it is unfair is not known. {answer.text}")
+        return answer.kind == "unfair"
 
     @property
     def empty(self) -> tuple[Cell, ...]:
@@ -238,7 +247,8 @@ class Audit:
         """
         kinds = list(dict.fromkeys(gap.kind for gap in self.all_gaps))
         if kind not in kinds:
-            raise ValueError(f"of={kind!r}: this audit has gaps of {kinds}; ask for one of these.")
+            has = f"has gaps of {kinds}; ask for one of these" if kinds else "compared no cells"
+            raise ValueError(f"kind={kind!r}: this audit {has}.")
         return tuple(gap for gap in self.all_gaps if gap.kind == kind)
 
     def to_frame(self, what: str = "cells") -> Any:
@@ -250,16 +260,18 @@ class Audit:
         """
         import pandas as pd
 
-        tables: dict[str, tuple[Any, ...]] = {
-            "cells": self.cells,
-            "groups": self.groups,
-            "figures": tuple(self.figures.values()),
-            "gaps": self.all_gaps,
+        tables: dict[str, tuple[type[Any], tuple[Any, ...]]] = {
+            "cells": (Cell, self.cells),
+            "groups": (Cell, self.groups),
+            "figures": (Figure, tuple(self.figures.values())),
+            "gaps": (Gap, self.all_gaps),
         }
         if what not in tables:
             raise ValueError(f"what={what!r} is unknown; use one of {list(tables)}.")
         levels = self.settings["ci_quantiles"]
-        return pd.DataFrame([_flat(asdict(row), levels) for row in tables[what]])
+        record, rows = tables[what]
+        columns = list(_flat({one.name: None for one in fields(record)}, levels))
+        return pd.DataFrame([_flat(asdict(row), levels) for row in rows], columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain Python objects, ready for JSON: None stands for NaN."""
@@ -360,7 +372,7 @@ def _flat(row: dict[str, Any], levels: tuple[float, ...]) -> dict[str, Any]:
             flat |= {f"{stem}q{level:g}": one for level, one in zip(levels, found, strict=True)}
         elif name in ("groups", "counts"):
             names = ("group", "other") if name == "groups" else ("count", "other_count")
-            flat |= dict(zip(names, value, strict=True))
+            flat |= dict(zip(names, value or (None, None), strict=True))
         else:
             flat[name] = value
     return flat

@@ -5,8 +5,9 @@ figure of an audit is a function of sums over strata of a few products per row, 
 
     Σ own_i · place_i
 
-``own`` belongs to the prediction (a hit, a residual, …), ``place`` to the attribute. Drawing the
-rows again moves both; shuffling the groups moves one against the other. This file knows which sums
+``own`` belongs to the prediction (a hit, a residual, …), ``place`` to the attribute and the sample
+weight, which often depends on it. Drawing the rows again weighs both; shuffling the groups moves
+one against the other. This file knows which sums
 there are, `resampling` draws them, `Tables` turns them into cell means.
 """
 
@@ -39,7 +40,7 @@ def squared(attribute: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What is summed: ``own`` moves with a row's prediction, ``place`` (or 1) with its group."""
+    """What is summed: ``own`` moves with a prediction, ``place`` (or 1) stays with the group."""
 
     own: Array
     place: Array | None = None
@@ -173,7 +174,7 @@ class Tables:
 
     @cached_property
     def _stratum_mass(self) -> Array:
-        """The weight of each stratum; without weights, every draw has the rows of the sample."""
+        """The weight of each stratum; without weights, that of its rows, which shuffles keep."""
         return self.sums.get(MASS, self.strata.sizes[None].astype(float))
 
     @cached_property

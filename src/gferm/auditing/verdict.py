@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gferm.arrays import Array
 from gferm.auditing.measures import SHARE, WITHIN_BINS
-from gferm.auditing.outcome import hold_everything
+from gferm.auditing.outcome import NUMBERS, hold_everything
 from gferm.auditing.result import Chance, Figure, Gap, Statement
 from gferm.sheets.layout import decimals, number
 
@@ -42,41 +45,56 @@ WORDS = {
 def judge(audit: Audit) -> Iterator[Statement]:
     """Give the sentences, the most important first."""
     known = [audit.figures[name] for name in JUDGED if name in audit.figures]
-    if not known:
-        yield Statement("caution", "Nothing could be compared: no figure applies to these rows.")
-    yield from _headline(audit, known)
+    yield _headline(audit, known)
     for figure in known:
-        yield _judge_figure(figure)
+        yield _judge_figure(figure, audit.plan.n_permutations)
     yield from _where(audit)
     yield from _cautions(audit)
 
 
-def _headline(audit: Audit, figures: list[Figure]) -> Iterator[Statement]:
+def _headline(audit: Audit, figures: list[Figure]) -> Statement:
     """Answer for equal outcomes, corrected for asking more than one figure (Bonferroni).
 
-    Where one bin holds every label, the answer is for whole groups.
+    Where one bin holds every label, the answer is for whole groups. What cannot be told is said
+    first: it must not read as fair.
     """
     chances = [
         figure.chance.p
         for figure in figures
         if figure.chance is not None and figure.chance.shuffled == WITHIN_BINS
     ]
-    if not chances:
-        return
-    n = len(chances)
+    n, n_shuffles = len(chances), audit.plan.n_permutations
+    if not n_shuffles:
+        return Statement(
+            "caution",
+            "Chance was not computed (n_permutations=0), so differences may be noise or more.",
+        )
+    if not n:
+        why = "no label bin holds two groups with enough rows" if figures else "no figure applies"
+        return Statement("caution", f"Nothing could be compared: {why}.")
+    if not _can_be_seen(n_shuffles, n):
+        return Statement(
+            "caution",
+            f"{n_shuffles} shuffles are too few to tell {_many(n, 'figure')} from chance, whatever "
+            f"they are: use n_permutations={round(n / LEVEL)} or more.",
+        )
     p = min(n * min(chances), 1.0)
     asked = f"smallest p of {n} figures, times {n}: {p:.3f}" if n > 1 else f"p = {p:.3f}"
     whole = hold_everything(audit.rows.cells.label_bins)
     groups = "groups, whatever their outcomes," if whole else "groups with equal outcomes"
     if p < LEVEL:
         text = f"{groups.capitalize()} are treated differently, beyond chance ({asked})."
-        yield Statement("unfair", text)
-    else:
-        text = f"No difference between {groups} is beyond chance ({asked})."
-        yield Statement("fair", f"{text} That is no proof of fairness.")
+        return Statement("unfair", text)
+    text = f"No difference between {groups} is beyond chance ({asked})."
+    return Statement("fair", f"{text} That is no proof of fairness.")
 
 
-def _judge_figure(figure: Figure) -> Statement:
+def _can_be_seen(n_shuffles: int, n_figures: int = 1) -> bool:
+    """Say whether the smallest p of so many shuffles is below the level at all."""
+    return n_figures / (1 + n_shuffles) < LEVEL
+
+
+def _judge_figure(figure: Figure, n_shuffles: int) -> Statement:
     what = f"{figure.title[0].upper()}{figure.title[1:]}"
     if figure.value != figure.value:  # NaN
         return Statement(
@@ -96,7 +114,7 @@ def _judge_figure(figure: Figure) -> Statement:
     text = f"{size}, no more than chance: {shuffles}."
     if figure.interval is not None:
         text += f" These rows cannot exclude up to {amount(figure.interval[-1], figure)}."
-    return Statement("fair", text)
+    return Statement("fair" if _can_be_seen(n_shuffles) else "fact", text)
 
 
 def _range(figure: Figure) -> str:
@@ -142,6 +160,12 @@ def _describe(gap: Gap) -> str:
 
 
 def _cautions(audit: Audit) -> Iterator[Statement]:
+    values = audit.rows.predictions
+    if (values == values[0]).all() or (audit.task == NUMBERS and _is_constant(values)):
+        yield Statement(
+            "caution",
+            "All predictions are the same: nobody is treated differently, nor is anything learned.",
+        )
     if audit.empty:
         names = _name_cells([f"{cell.group} in {cell.label_bin}" for cell in audit.empty])
         yield Statement(
@@ -158,12 +182,48 @@ def _cautions(audit: Audit) -> Iterator[Statement]:
             f"{len(audit.small)} cells have fewer than {audit.settings['small_cell_size']} rows "
             f"({names}): what they show is mostly noise.",
         )
+    yield from _compared_with_nobody(audit)
     if audit.outside:
         yield Statement(
             "caution",
             f"{audit.outside} labels or groups lie in no bin, and their rows in no cell; widen the "
             "outer edges of y_bins or s_bins to count them.",
         )
+
+
+def _is_constant(values: Array) -> bool:
+    return bool(np.ptp(values) <= 1e-9 * np.abs(values).max())
+
+
+def _compared_with_nobody(audit: Audit) -> Iterator[Statement]:
+    """Name the rows that no figure of cells looks at."""
+    least = audit.plan.min_cell_size
+    why = "every other group is empty there"
+    if least > 1:
+        why = f"a cell needs min_cell_size={least} rows, and a second one to be compared with"
+    for part in audit.rows.cells.partitions:
+        large = part.counts >= least
+        compared = large & (large.sum(axis=1, keepdims=True) > 1)
+        if not compared.any():
+            yield Statement(
+                "caution",
+                f"{part.name}: no label bin holds two groups with enough rows, so nothing is known "
+                "about this attribute at equal outcomes.",
+            )
+            continue
+        alone = np.argwhere((part.counts > 0) & ~compared)
+        if alone.size:
+            labels = audit.label_bins
+            names = [f"{part.groups[q]} in {labels[k]}: {part.counts[k, q]}" for k, q in alone]
+            yield Statement(
+                "caution",
+                f"{part.name}: nothing is known about {_many(len(alone), 'cell')} with rows "
+                f"({_name_cells(names)}): {why}.",
+            )
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _name_cells(names: list[str]) -> str:

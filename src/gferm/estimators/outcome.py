@@ -16,6 +16,7 @@ from gferm.solver.projection import Solution
 if TYPE_CHECKING:
     from gferm.estimators.base import FairModel
 
+ROUNDING = 1e-9
 REMEDIES = {
     "projection": "the problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, "
     "or solver='spectrum'.",
@@ -43,7 +44,10 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:
     """Say what the user should know about a fit that succeeded."""
     converged = model.duality_gap_ <= model.tol  # not if it is NaN
-    if model.epsilon and not model.active_ and model.contrasts_ is not None and converged:
+    epsilon = model.epsilon or 0.0
+    inactive = epsilon > 0.0 and not model.active_ and model.contrasts_ is not None
+    # the gap itself, as the first epsilon of a frontier is, was asked for on purpose
+    if inactive and converged and epsilon > (1.0 + ROUNDING) * model.violation_:
         warnings.warn(
             f"epsilon={model.epsilon:g} is larger than the gap of the unconstrained model, "
             f"{model.violation_:.4g}: the constraint is not active and this is the plain "

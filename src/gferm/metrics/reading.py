@@ -14,7 +14,7 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme, SensitiveBins
 from gferm.exceptions import OutsideBinsWarning
-from gferm.sensitive import SensitiveColumn, read_sensitive_features
+from gferm.sensitive import NUMBERS, SensitiveColumn, read_sensitive_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +110,39 @@ def sort_into_cells(
 
 def labels(values: Any, name: str) -> npt.NDArray[Any]:
     """Read class labels or numbers."""
-    array = column_or_1d(values)
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} has {int(np.ma.getmaskarray(values).sum())} masked values; drop these rows, "
+            "in all arguments alike."
+        )
+    found = np.asarray(values).dtype
+    if found.kind in "cmM":
+        raise ValueError(f"{name} holds values of type {found}; pass numbers, or classes as words.")
+    try:
+        array = column_or_1d(values)
+    except ValueError:
+        shape = np.asarray(values, dtype=object).shape
+        raise ValueError(
+            f"{name} must be one-dimensional, but has shape {shape}; pass one value for each row."
+        ) from None
+    if not array.size:
+        raise ValueError(f"{name} has no rows; pass at least one.")
+    if array.dtype.kind == "O":
+        array = _numbers_or_words(array, name)
     return array if array.dtype.kind in "OUST" else numbers(array, name)
+
+
+def _numbers_or_words(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Undo object dtype: numbers kept as objects must not become one class a value."""
+    if all(isinstance(value, NUMBERS) for value in array):
+        return array.astype(float)
+    if {isinstance(value, str) for value in array} == {True, False}:
+        odd = next(value for value in array if not isinstance(value, str))
+        raise ValueError(
+            f"{name} mixes words with other values, such as {odd!r}; write all of its classes as "
+            "words."
+        )
+    return array
 
 
 def numbers(values: Any, name: str) -> Array:
@@ -130,7 +161,12 @@ def weights(sample_weight: Any, like: npt.NDArray[Any]) -> Array | None:
     """Read non-negative weights."""
     if sample_weight is None:
         return None
-    weight: Array = _check_sample_weight(
-        sample_weight, like, dtype=np.float64, ensure_non_negative=True
-    )
+    try:
+        weight: Array = _check_sample_weight(
+            sample_weight, like, dtype=np.float64, ensure_non_negative=True
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"sample_weight must be {like.size} numbers of at least 0, not all of them 0: {error}"
+        ) from None
     return weight
