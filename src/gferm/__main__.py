@@ -20,8 +20,8 @@ def _start() -> None:
         if (error.name or "").startswith("gferm"):
             raise
         sys.exit(f"The gferm command needs {error.name}: pip install 'gferm[cli,plot]'.")
-    for stream in (sys.stdout, sys.stderr):  # a terminal may not know every letter
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # a terminal may not know every letter
+        stream.reconfigure(errors="replace")
     app()
 
 

@@ -2,13 +2,20 @@
 
 import pytest
 
-from tests.cli.people import CLASSES, NUMBERS, people, succeed
+from tests.cli.people import CLASSES, NUMBERS, people, scored, succeed
 
 
 @pytest.fixture(scope="session")
 def csv(tmp_path_factory):
     path = tmp_path_factory.mktemp("people") / "people.csv"
     people().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def scored_csv(csv):
+    path = csv.with_name("scored.csv")
+    scored().to_csv(path, index=False)
     return path
 
 

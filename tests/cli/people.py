@@ -34,6 +34,19 @@ def people(n=240, seed=0):
     return table
 
 
+def scored(n=240, seed=0):
+    """People with predictions of both targets: unfair ones, and one that knows nothing."""
+    table = people(n, seed)
+    men, noise = table["sex"] == "m", np.random.default_rng(seed + 1).normal(size=n)
+    table["score"] = table["salary"] + 0.7 * men + 0.1 * noise
+    table["noise"] = noise
+    table["said"] = np.where(table["score"] > 0, "yes", "no")
+    table["share"] = 1 / (1 + np.exp(-table["score"]))
+    for name, answer in (("won", "hired"), ("called", "said")):
+        table[name] = (table[answer] == "yes").astype(int)
+    return table
+
+
 NUMBERS = ("--target", "salary", "--drop", "hired,weight", "--y-bins", "3")
 CLASSES = ("--target", "hired", "--drop", "salary,weight", "--task", "classification")
 

@@ -9,6 +9,7 @@ from gferm.__main__ import main
 from gferm.cli import app
 from gferm.demo import HeldOut, predict_held_out
 from gferm.metrics import dgf
+from tests.cli.people import assert_refused
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +24,17 @@ def test_the_demo_writes_pictures_and_a_report_and_prints_its_tables(tmp_path):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'id="slider"' in page
+    assert run.stderr == ""  # progress is for terminals
     assert "report.html" in "".join(run.output.split())
     for text in ("100·MAE", "DGF", "[0.9, 1]", "(551)", "epsilon = 0"):
         assert text in run.output
+
+
+def test_the_demo_needs_a_folder(tmp_path):
+    path = tmp_path / "demo"
+    path.write_text("of yesterday")
+    assert_refused(CliRunner().invoke(app, ["demo", "--out", str(path)]), "is a file", "folder")
+    assert path.read_text() == "of yesterday"
 
 
 def test_held_out_fairness_is_bought_with_error(result):

@@ -201,7 +201,7 @@ def test_places_that_cannot_be_read_or_written(csv, tmp_path):
     assert_refused(invoke("fit", tmp_path, *ask, tmp_path / "m"), "is a folder")
     assert_refused(invoke("fit", csv, *ask, tmp_path), "is a folder")
     before = csv.read_bytes()
-    assert_refused(invoke("fit", csv, *ask, csv), "is the file that is read")
+    assert_refused(invoke("fit", csv, *ask, csv), "is a file that is read")
     assert csv.read_bytes() == before
 
 

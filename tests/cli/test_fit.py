@@ -154,8 +154,6 @@ def test_nvp_chooses_as_the_library_does(csv, tmp_path):
     out, table = tmp_path / "m", people()
     grid = ("--alphas", "0.1,1,10", "--epsilons", "0,0.2,none", "--cv", "3", "--tolerance", "0.2")
     ask = ("fit", csv, *NUMBERS, "--sensitive", "sex", "--select", "nvp", *grid, "--out", out)
-    done = succeed(*ask)
-    assert "models judged" in done.stderr
     found = report(*ask)
     search = FairRegressorCV(
         kernel="linear",

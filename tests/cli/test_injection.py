@@ -14,6 +14,7 @@ from tests.cli.people import (
     invoke,
     people,
     report,
+    scored,
     succeed,
 )
 
@@ -65,6 +66,16 @@ def test_a_csv_is_safe_in_a_spreadsheet(hostile, tmp_path):
         assert read["salary"].astype(float).min() < 0  # numbers are as they were
 
 
+def test_a_column_that_is_called_like_an_argument_keeps_its_name(tmp_path):
+    model, path, table = tmp_path / "m.skops", tmp_path / "t.csv", people()
+    table = table.rename(columns={"region": "y_pred"})
+    table.to_csv(path, index=False)
+    ask = ("--target", "salary", "--drop", "hired,weight", "--y-bins", "3", "--sensitive", "sex")
+    succeed("fit", path, *ask, "--out", model)
+    table.assign(y_pred="moon").to_csv(path, index=False)
+    assert "column 'y_pred' has 240 rows" in succeed("predict", model, path).stderr
+
+
 def test_which_texts_are_guarded():
     texts = ["=1", "+a", "-a", "@a", "\ta", "\ra", "-1.5", "+2e-3", "a=1", "", None, " =1"]
     expected = ["'=1", "'+a", "'-a", "'@a", "'\ta", "'\ra", "-1.5", "+2e-3", "a=1", "", None, " =1"]
@@ -75,3 +86,44 @@ def test_which_texts_are_guarded():
     assert table.columns.tolist() == ["-n", "x"]  # the original is untouched
     groups = pd.DataFrame({"g": pd.Categorical(["=a", "b"])})
     assert safe_for_spreadsheets(groups)["g"].tolist() == ["'=a", "b"]
+
+
+ESCAPE = "a\x1b[2Jb"  # clears a terminal
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """A table whose columns and groups are hostile, with predictions."""
+    path, table = tmp_path / "judged.csv", scored().rename(columns={"sex": MARKUP})
+    table[MARKUP] = table[MARKUP].map({"m": FORMULA, "f": f"{SCRIPT} {ESCAPE}"})
+    table.to_csv(path, index=False)
+    return path
+
+
+JUDGE = ("--target", "salary", "--prediction", "score", "--sensitive", MARKUP, "--y-bins", "2")
+DRAWS = ("--n-boot", "0", "--n-permutations", "60")
+
+
+def test_names_are_text_in_an_audit(judged, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    said = succeed("audit", judged, *JUDGE, *DRAWS).stdout
+    for text in (MARKUP, FORMULA, SCRIPT, r"a\x1b[2Jb"):
+        assert text in said
+    assert "\x1b" not in said
+    found = report("audit", judged, *JUDGE, *DRAWS)
+    assert found["attributes"] == [MARKUP]
+    assert {cell["group"] for cell in found["cells"]} == {FORMULA, f"{SCRIPT} {ESCAPE}"}
+
+
+def test_names_are_text_in_the_page_and_the_table_of_an_audit(judged, tmp_path):
+    page, out = tmp_path / "page.html", tmp_path / "cells.csv"
+    succeed("audit", judged, *JUDGE, *DRAWS, "--report", page, "--out", out)
+    assert SCRIPT not in page.read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.read_text(encoding="utf-8")
+    read = pd.read_csv(out)
+    assert set(read["group"]) == {f"'{FORMULA}", f"{SCRIPT} {ESCAPE}"}
+
+
+def test_names_are_text_in_the_errors_of_an_audit(judged):
+    ask = ("--target", "salary", "--prediction", "score", "--sensitive", MARKUP[:-1])
+    assert_refused(invoke("audit", judged, *ask), repr(MARKUP))

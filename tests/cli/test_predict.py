@@ -119,10 +119,10 @@ def test_bad_options(options, words, numbers_model, new):
 
 
 def test_no_file_that_is_read_is_written_over(numbers_model, new, tmp_path):
-    assert_refused(invoke("predict", numbers_model, new, "--out", new), "is the file that is read")
+    assert_refused(invoke("predict", numbers_model, new, "--out", new), "is a file that is read")
     model = tmp_path / "model.csv"
     model.write_bytes(numbers_model.read_bytes())
-    assert_refused(invoke("predict", model, new, "--out", model), "is the model")
+    assert_refused(invoke("predict", model, new, "--out", model), "is a file that is read")
 
 
 def test_a_reader_that_leaves_early_is_no_error(numbers_model, tmp_path):

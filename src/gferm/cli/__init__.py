@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Annotated
 
 import typer
@@ -23,13 +24,16 @@ app = typer.Typer(
     help="Fair regression: exact, fast, for any sensitive attribute.",
     rich_markup_mode="rich",
 )
-app.command()(fit)
-app.command()(predict)
-app.command()(audit)
-app.command()(report)
-app.command()(frontier)
-app.command()(demo)
-app.command()(reproduce)
+
+
+def _flowing(text: str | None) -> str:
+    """Undo the line ends within a paragraph, which typer would keep, so that it fits any width."""
+    paragraphs = cleandoc(text or "").split("\n\n")
+    return "\n\n".join(p if p.startswith(" ") else " ".join(p.split("\n")) for p in paragraphs)
+
+
+for command in (fit, predict, audit, report, frontier, demo, reproduce):
+    app.command(help=_flowing(command.__doc__))(command)
 
 
 def _show_version(asked: bool) -> None:

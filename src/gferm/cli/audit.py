@@ -22,7 +22,16 @@ from gferm.cli.options import (
     Weight,
     YBins,
 )
-from gferm.cli.terminal import UNFAIR, InputError, console, print_json, printable, tidy_command
+from gferm.cli.terminal import (
+    UNFAIR,
+    Harmless,
+    InputError,
+    console,
+    print_json,
+    printable,
+    progress_wanted,
+    tidy_command,
+)
 
 NOISE = "Noise"
 
@@ -111,16 +120,19 @@ def audit(
     [bold]Exit codes[/bold]  0 done, 1 unfair (with --check), 2 wrong input, 130 stopped
     """
     with tidy_command() as notes:
-        from gferm.cli.judging import AuditOptions, audit_file
+        from gferm.cli.judging import AuditOptions, audit_file, require_loss
         from gferm.cli.whole_file import require_writable
         from gferm.cli.write_table import require_table_name, write_table
 
         if check and not n_permutations:
             raise InputError("--check asks what chance gives: it needs --n-permutations above 0.")
+        require_loss(loss)
         if report is not None:
-            require_writable(report, option="--report", keep=data)
+            require_writable(report, option="--report", keep=[data, model])
         if out is not None:
-            require_table_name(out, keep=data)
+            require_table_name(out, keep=[data, model])
+            if report is not None and report.resolve() == out.resolve():
+                raise InputError(f"--report and --out both name {out}; choose another name.")
         found = audit_file(
             data,
             AuditOptions(
@@ -142,8 +154,9 @@ def audit(
                     "random_state": seed,
                 },
             ),
-            show=not as_json,
+            show=progress_wanted(as_json),
         )
+        unfair = check and found.is_unfair  # before anything is written: it may not be known
         if report is not None:
             found.report(report, title=f"Audit of {data.name}")
         if out is not None:
@@ -151,9 +164,9 @@ def audit(
         if as_json:
             print_json(found.to_dict() | {"report": report, "out": out, "notes": list(notes)})
         else:
-            console.print(found)
+            console.print(Harmless(found))
             for path in filter(None, (report, out)):
                 line = printable(f"Wrote {path}.")
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if check and found.is_unfair:
+    if unfair:
         raise typer.Exit(UNFAIR)

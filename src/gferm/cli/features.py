@@ -160,7 +160,7 @@ def is_categorical(values: pd.Series, categorical: Sequence[str]) -> bool:
     if name in categorical:
         return True
     if kind == "words" and not isinstance(values.dtype, pd.CategoricalDtype):
-        _require_one_kind(values, name, "fix it, or take all as words with --categorical")
+        require_one_kind(values, name, "fix it, or take all as words with --categorical")
         return True
     if kind == "numbers":
         require_numbers(values, name)
@@ -202,7 +202,7 @@ def require_features(table: pd.DataFrame, features: Sequence[str]) -> None:
         raise InputError(f"the data lack {len(absent)} of the model's columns: {shown}.{hint}")
 
 
-def _require_one_kind(values: pd.Series, name: str, remedy: str) -> None:
+def require_one_kind(values: pd.Series, name: str, remedy: str) -> None:
     """Refuse a column of numbers with a few words among them, or the reverse."""
     number, word = first_number(values), first_word(values)
     if number is None or word is None:

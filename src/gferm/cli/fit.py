@@ -34,7 +34,7 @@ from gferm.cli.options import (
     number_or_none,
     several,
 )
-from gferm.cli.terminal import InputError, console, print_json, tidy_command
+from gferm.cli.terminal import InputError, console, print_json, progress_wanted, tidy_command
 
 SEARCH = "Search (with --select)"
 
@@ -152,7 +152,7 @@ def fit(
         from gferm.cli.learning_data import DataOptions
         from gferm.cli.whole_file import require_writable
 
-        require_writable(out, keep=data)
+        require_writable(out, keep=[data])
         asked = {
             "alphas": several(alphas, "--alphas", at_least_zero),
             "gammas": several(gammas, "--gammas", at_least_zero),
@@ -194,7 +194,7 @@ def fit(
                 else Search(rule=select.value, folds=cv, tolerance=tolerance, **asked),
             ),
             out,
-            show=not as_json,
+            show=progress_wanted(as_json),
         )
         summary |= {"seconds": perf_counter() - started, "notes": list(notes)}
         if as_json:

@@ -138,7 +138,7 @@ def estimator_params(
     """Give the arguments of the estimator; refuse a kernel matrix that fits into no memory."""
     params = dict(options.params)
     if params.get("kernel", "rbf") != "linear":
-        _require_memory(len(matrix))
+        require_memory(len(matrix))
     if options.task == "classification":
         y_bins = read_class_bins(options.y_bins, rows.y)
     else:
@@ -192,7 +192,8 @@ def describe_model(model: Any, task: Task) -> dict[str, Any]:
     }
 
 
-def _require_memory(n_rows: int) -> None:
+def require_memory(n_rows: int) -> None:
+    """Refuse a kernel matrix that this machine cannot hold."""
     needed = KERNEL_COPIES * 8 * n_rows**2
     try:
         there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -27,7 +27,7 @@ from gferm.cli.options import (
     Weight,
     YBins,
 )
-from gferm.cli.terminal import console, print_json, printable, tidy_command
+from gferm.cli.terminal import console, print_json, printable, progress_wanted, tidy_command
 
 
 def frontier(
@@ -80,9 +80,9 @@ def frontier(
         from gferm.cli.write_table import require_table_name, write_table
 
         if out is not None:
-            require_table_name(out, keep=data)
+            require_table_name(out, keep=[data])
         if picture is not None:
-            require_picture_name(picture, keep=data)
+            require_picture_name(picture, keep=[data])
         traced = trace_file(
             data,
             DataOptions(
@@ -107,7 +107,7 @@ def frontier(
                     "min_cell_size": min_cell_size,
                 },
             ),
-            show=not as_json,
+            show=progress_wanted(as_json),
         )
         points = table_of(traced)
         if out is not None:

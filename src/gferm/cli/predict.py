@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from gferm.cli.options import OUTPUT, Data, Json, ModelPath
-from gferm.cli.terminal import InputError, console, print_json, printable, stage, tidy_command
+from gferm.cli.terminal import (
+    console,
+    print_json,
+    printable,
+    progress_wanted,
+    stage,
+    tidy_command,
+)
 
 
 def predict(
@@ -67,13 +74,12 @@ def predict(
         from gferm.cli.write_table import require_table_name, write_table
 
         if out is not None:
-            require_table_name(out, keep=data)
-            if model.exists() and out.exists() and out.samefile(model):
-                raise InputError(f"--out {out} is the model; choose another name.")
+            require_table_name(out, keep=[data, model])
+        show = progress_wanted(as_json)
         saved = load_model(model)
-        with stage(f"Reading {data}", show=not as_json):
+        with stage(f"Reading {data}", show=show):
             table = read_table(data, as_text=saved.words)
-        with stage(f"Predicting {len(table)} rows", show=not as_json):
+        with stage(f"Predicting {len(table)} rows", show=show):
             predictions = predict_table(
                 saved, table, name=name, identify=identify or (), keep=keep, proba=proba
             )

@@ -70,6 +70,8 @@ def read_table(path: Path, *, as_text: Collection[str] = ()) -> pd.DataFrame:
 def _first_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
+    if path.exists() and not path.is_file():  # it is read more than once
+        raise InputError(f"{path} is a pipe or a device; save the table in a file first.")
     try:
         with path.open("rb") as file:
             start = file.read(PEEK)

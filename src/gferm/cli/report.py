@@ -18,7 +18,6 @@ from gferm.cli.options import (
     IncludeSensitive,
     Intersectional,
     Json,
-    Kernel,
     Match,
     MatchOption,
     MinCellSize,
@@ -26,7 +25,7 @@ from gferm.cli.options import (
     Weight,
     YBins,
 )
-from gferm.cli.terminal import console, print_json, printable, tidy_command
+from gferm.cli.terminal import console, print_json, printable, progress_wanted, tidy_command
 
 
 def report(
@@ -64,14 +63,23 @@ def report(
     weight: Weight = None,
     drop_missing: DropMissing = False,
     include_sensitive: IncludeSensitive = False,
-    kernel: Kernel = "linear",
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the frontier: linear, rbf, poly, …; that of --model, else linear.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     gamma: Annotated[
         float | None,
-        typer.Option(min=0, help="Of the kernel; 1/columns by default.", rich_help_panel=MODEL),
+        typer.Option(
+            min=0, help="Of the kernel; that of --model, else 1/columns.", rich_help_panel=MODEL
+        ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=0, help="Regularisation.", rich_help_panel=MODEL)
-    ] = 1.0,
+        float | None,
+        typer.Option(min=0, help="Regularisation; that of --model, else 1.", rich_help_panel=MODEL),
+    ] = None,
     test_size: Annotated[
         float,
         typer.Option(
@@ -112,7 +120,7 @@ def report(
         from gferm.cli.reporting import ReportOptions, report_file
         from gferm.cli.whole_file import require_writable
 
-        require_writable(out, keep=data)
+        require_writable(out, keep=[data, model])
         options = ReportOptions(
             judged=AuditOptions(
                 target=target,
@@ -136,10 +144,15 @@ def report(
             include_sensitive=include_sensitive,
             test_size=test_size,
             seed=seed,
-            params={"kernel": kernel, "gamma": gamma, "alpha": alpha, "match": match.value},
+            kernel={"kernel": kernel, "gamma": gamma, "alpha": alpha},
+            match=match.value,
         )
         found = report_file(
-            data, options, out, title=title or f"Fairness of {data.name}", show=not as_json
+            data,
+            options,
+            out,
+            title=title or f"Fairness of {data.name}",
+            show=progress_wanted(as_json),
         )
         if as_json:
             print_json(found.to_dict() | {"report": out, "notes": list(notes)})

@@ -48,6 +48,8 @@ def reproduce(
       gferm reproduce all --data pupils --device cuda
 
       gferm reproduce consistency
+
+    [bold]Exit codes[/bold]  0 done, 2 wrong input, 130 stopped
     """
     with one_line_errors(ExperimentError, ImportError):
         try:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from gferm.arrays import Array
 from gferm.cli.columns import as_numbers, find_column, find_columns, first_word, kind_of, row
+from gferm.cli.features import require_one_kind
 from gferm.cli.terminal import InputError
 
 Task = Literal["regression", "classification"]
@@ -126,6 +127,8 @@ class LearningRows:
         if roles.weight is not None:
             needed[roles.weight] = None
         table, dropped = keep_complete(table, tuple(needed), drop_missing=drop_missing)
+        if len(table) < 2:
+            raise InputError("there is a single row to learn from; give more.")
         return cls(
             X=table[list(roles.features)],
             y=read_target(table[roles.target], task),
@@ -202,6 +205,8 @@ def read_sensitive(
             )
         if name in categorical:
             chosen[name] = chosen[name].astype(str).astype("category")
+        elif kind_of(chosen[name]) == "words" and chosen[name].dtype != "category":
+            require_one_kind(chosen[name], name, "fix it, or take all as groups with --categorical")
     return chosen
 
 
@@ -215,8 +220,9 @@ def _read_classes(values: pd.Series, use: str) -> npt.NDArray[Any]:
     if between.any():
         shown = numbers[np.argmax(between)]
         raise InputError(
-            f"{use} {values.name!r} holds numbers such as {shown:g}, which are no classes; learn "
-            "numbers with --task regression, or cut them into classes first."
+            f"{use} {values.name!r} holds numbers such as {shown:g}, which are no classes; "
+            f"{'learn numbers with --task regression, or ' * (use == 'target')}cut them into "
+            "classes first."
         )
     return numbers.astype(np.int64)
 

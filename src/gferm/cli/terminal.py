@@ -18,7 +18,8 @@ from math import isfinite
 from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
 
 console = Console()
 errors = Console(stderr=True)
@@ -33,12 +34,19 @@ OPTION_OF = {
     "s_bins": "--s-bins",
     "min_cell_size": "--min-cell-size",
     "intersectional=False": "--marginal",
+    "n_boot=0": "--n-boot 0",
+    "n_boot": "--n-boot",
+    "n_permutations=0": "--n-permutations 0",
+    "n_permutations": "--n-permutations",
+    "y_true": "--target",
+    "y_pred": "--prediction",
     "max_iter": "--max-iter",
     "epsilon=None": "--epsilon none",
     "FairRegressor": "--task regression",
     "FairClassifier": "--task classification",
 }
-NAMED = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in OPTION_OF))
+# … but not within quotes: a column may be called y_pred.
+NAMED = re.compile("|".join(rf"(?<![\w'\"-]){re.escape(name)}(?!\w)" for name in OPTION_OF))
 
 
 class InputError(ValueError):
@@ -89,10 +97,15 @@ def tidy_command() -> Iterator[Notes]:
         raise typer.Exit(WRONG_INPUT) from error
 
 
+def progress_wanted(as_json: bool) -> bool:
+    """Say whether somebody is there to see how far it is; a log or a program is not."""
+    return errors.is_terminal and not as_json
+
+
 @contextmanager
 def stage(what: str, *, show: bool = True) -> Iterator[None]:
-    """Show on a terminal what is being done."""
-    if show and errors.is_terminal:
+    """Show on stderr what is being done."""
+    if show:
         with errors.status(printable(what)):
             yield
     else:
@@ -111,8 +124,23 @@ def printable(text: str) -> str:
 
     A name may hold line ends, or escape sequences that clear the screen or hide what follows.
     """
-    joined = " ".join(line.strip() for line in text.splitlines() if line.strip())
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
+    return _visible(" ".join(line.strip() for line in text.splitlines() if line.strip()))
+
+
+class Harmless:
+    """What rich prints, in its lines, but with the same care for what names may hold."""
+
+    def __init__(self, shown: RenderableType) -> None:
+        self.shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in console.render(self.shown, options):
+            lines = part.text.split("\n")
+            yield Segment("\n".join(map(_visible, lines)), part.style, part.control)
+
+
+def _visible(line: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def in_options(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def table_of(traced: Frontier) -> pd.DataFrame:
     )
 
 
-def require_picture_name(path: Path, *, keep: Path) -> None:
+def require_picture_name(path: Path, *, keep: Sequence[Path | None]) -> None:
     """Refuse a picture of no known kind, or a place that cannot be written to."""
     if path.suffix.lower() not in PICTURES:
         raise InputError(f"--picture {path} must end in one of {', '.join(PICTURES)}.")

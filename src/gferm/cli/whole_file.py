@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from gferm.cli.terminal import InputError
 
 
-def require_writable(path: Path, *, option: str = "--out", keep: Path | None = None) -> None:
+def require_writable(
+    path: Path, *, option: str = "--out", keep: Sequence[Path | None] = ()
+) -> None:
     """Refuse a place that cannot be written to, before the work is done.
 
     Parameters
@@ -18,18 +20,21 @@ def require_writable(path: Path, *, option: str = "--out", keep: Path | None = N
     path : Path
     option : str
         What the user called it.
-    keep : Path, optional
+    keep : sequence of Path or None
         What is read, and must not be written over.
     """
     folder = path.parent
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder; give the name of a file in it.")
+    if path.exists() and not path.is_file():  # renaming would put a file in place of a device
+        raise InputError(f"{option} {path} is no ordinary file; choose another name.")
     if not folder.is_dir():
         raise InputError(f"{option} {path}: there is no folder {folder}; make it first.")
     if not os.access(folder, os.W_OK):
         raise InputError(f"{option} {path}: {folder} cannot be written to; choose another place.")
-    if keep is not None and path.exists() and keep.exists() and path.samefile(keep):
-        raise InputError(f"{option} {path} is the file that is read; choose another name.")
+    for read in keep:
+        if read is not None and path.exists() and read.exists() and path.samefile(read):
+            raise InputError(f"{option} {path} is a file that is read; choose another name.")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ FORMULA = re.compile(r"[=+\-@\t\r\n]")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def require_table_name(path: Path, *, option: str = "--out", keep: Path | None = None) -> None:
+def require_table_name(
+    path: Path, *, option: str = "--out", keep: Sequence[Path | None] = ()
+) -> None:
     """Refuse a name that says neither CSV nor Parquet, or a place that cannot be written to."""
     if _kind_of(path) not in CSV_NAMES | PARQUET_NAMES:
         raise InputError(
