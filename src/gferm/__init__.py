@@ -1,5 +1,7 @@
 """gferm: fair predictors for categorical, continuous and several sensitive attributes."""
 
+import sklearn  # noqa: F401  # first: deep in a chain of imports, SciPy takes 0.3 s longer
+
 from gferm import datasets, losses, metrics
 from gferm.auditing import Audit, audit
 from gferm.bins import Bins
