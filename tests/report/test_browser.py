@@ -164,12 +164,18 @@ def test_names_are_text_on_the_page_and_in_the_charts(open_page):
     assert page.locator("img").count() == 0
 
 
+CHART_WIDTHS = """() => [...document.querySelectorAll(".chart .main-svg:first-child")]
+    .map((one) => one.getBoundingClientRect().width)"""
+
+
 def test_paper_is_white_even_in_the_dark(open_page):
     page = open_page(scheme="dark").page
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.get_attribute("html", "data-theme") == "light"
+    assert page.evaluate(CHART_WIDTHS) == [672.0] * 5
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.get_attribute("html", "data-theme") == "dark"
+    assert min(page.evaluate(CHART_WIDTHS)) != 672.0  # as wide as the screen again
     page.emulate_media(media="print")
     assert not page.is_visible("#slider")
     assert page.is_visible("table.figures")

@@ -52,7 +52,15 @@
 
   function draw(id, traces, extra) {
     const place = byId(id);
-    if (place) Plotly.react(place, traces, layout(extra), { displayModeBar: false, responsive: true });
+    if (!place) return place;
+    const printing = document.documentElement.classList.contains("printing");
+    const made = layout(extra);
+    if (printing) {  // at once, as nothing waits for a second pass
+      Object.assign(made, { width: place.clientWidth, height: place.clientHeight });
+      made.margin = { ...made.margin, t: made.showlegend ? 64 : made.margin.t };
+      made.xaxis.tickfont = { size: 9 };
+    } else made.autosize = true;
+    Plotly.react(place, traces, made, { displayModeBar: false, responsive: true });
     return place;
   }
 
@@ -135,7 +143,7 @@
     const { groups, counts } = partitions[part];
     const wide = window.innerWidth > 768 && groups.length <= 3;
     return audit.label_bins.map((bin, k) =>
-      plain(bin) + (wide ? `<br><span style="font-size:11px">${counts[k].join(" | ")}</span>` : ""));
+      plain(bin) + (wide ? `<br><span style="font-size:.9em">${counts[k].join(" | ")}</span>` : ""));
   }
 
   function drawRates() {
@@ -320,8 +328,15 @@
       URL.revokeObjectURL(link.href);
     });
     let theme = null;  // paper is white
-    window.addEventListener("beforeprint", () => { theme = document.documentElement.dataset.theme; setTheme("light"); });
-    window.addEventListener("afterprint", () => setTheme(theme));
+    window.addEventListener("beforeprint", () => {
+      theme = document.documentElement.dataset.theme;
+      document.documentElement.classList.add("printing");
+      setTheme("light");
+    });
+    window.addEventListener("afterprint", () => {
+      document.documentElement.classList.remove("printing");
+      setTheme(theme);
+    });
     let waiting = null;  // names of bins depend on the room there is
     window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 200); });
   }
