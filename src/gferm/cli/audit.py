@@ -16,6 +16,8 @@ from gferm.cli.options import (
     DropMissing,
     Intersectional,
     Json,
+    JudgedSensitive,
+    JudgedTarget,
     MinCellSize,
     SBins,
     TableOfAudit,
@@ -38,20 +40,8 @@ NOISE = "Noise"
 
 def audit(
     data: Data,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the true labels; that of --model by default.", rich_help_panel=COLUMNS
-        ),
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of a sensitive attribute; repeat it, or join names with commas. Those of "
-            "--model by default.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
+    target: JudgedTarget = None,
+    sensitive: JudgedSensitive = None,
     prediction: Annotated[
         str | None,
         typer.Option(help="Column of predictions of any model.", rich_help_panel=COLUMNS),

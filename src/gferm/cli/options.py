@@ -60,6 +60,23 @@ Sensitive = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+JudgedTarget = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="Column of the true labels; that of --model by default.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+JudgedSensitive = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sensitive",
+        help="Column of a sensitive attribute; repeat it, or join names with commas. Those of "
+        "--model by default.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(

@@ -18,6 +18,8 @@ from gferm.cli.options import (
     IncludeSensitive,
     Intersectional,
     Json,
+    JudgedSensitive,
+    JudgedTarget,
     Match,
     MatchOption,
     MinCellSize,
@@ -30,20 +32,8 @@ from gferm.cli.terminal import console, print_json, printable, progress_wanted, 
 
 def report(
     data: Data,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the true labels; that of --model by default.", rich_help_panel=COLUMNS
-        ),
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of a sensitive attribute; repeat it, or join names with commas. Those of "
-            "--model by default.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
+    target: JudgedTarget = None,
+    sensitive: JudgedSensitive = None,
     out: Annotated[Path, typer.Option(help="The page to write.", rich_help_panel=OUTPUT)] = Path(
         "report.html"
     ),
