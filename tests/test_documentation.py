@@ -31,7 +31,8 @@ def test_docstring_examples(name):
     assert failed == 0
 
 
-def test_readme_code():
+def test_readme_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it writes a report
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
     assert len(blocks) >= 2
