@@ -17,6 +17,8 @@ NAMES = (
     "reproduction",
     "audit",
     "command_line",
+    "scale",
+    "dask_cluster",
 )
 
 

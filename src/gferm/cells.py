@@ -202,7 +202,7 @@ class CellScheme:
         weight: Array | None = None,
     ) -> CellScheme:
         """Settle all bins on these rows."""
-        specs = _spec_of_each_column(s_bins, columns)
+        specs = spec_of_each_column(s_bins, columns)
         scheme = cls(
             label_bins=as_bins(y_bins, "y_bins").resolve(y, weight, "y"),
             names=tuple(column.name for column in columns),
@@ -246,10 +246,21 @@ class CellScheme:
             scheme=self,
         )
 
+    def without_rows(self) -> Cells:
+        """Give the cells of no rows at all."""
+        nobody = tuple(
+            SensitiveColumn(name, np.empty(0, dtype=object if bins.selective else float))
+            for name, bins in zip(self.names, self.sensitive_bins, strict=True)
+        )
+        return self.assign(
+            np.empty(0, dtype=object if self.label_bins.selective else float), nobody
+        )
 
-def _spec_of_each_column(
+
+def spec_of_each_column(
     s_bins: SensitiveBins, columns: Sequence[SensitiveColumn]
 ) -> list[BinsLike]:
+    """Give the way to make bins of each attribute: one for all, or by name or position."""
     if not isinstance(s_bins, Mapping):
         s_bins = {column.name: s_bins for column in columns}
     known = {column.name for column in columns} | set(range(len(columns)))

@@ -20,17 +20,17 @@ This file builds the constraint; it solves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from gferm.arrays import Array, Codes
-from gferm.cells import Cells, Partition, Score
+from gferm.arrays import Array
+from gferm.cells import Cells, Partition
 from gferm.exceptions import NothingToCompareError
 from gferm.pair_norm import PairNorm
 
@@ -132,6 +132,11 @@ class Contrasts:
 
     def gaps(self, predictions: npt.ArrayLike) -> Array:
         """Give the signed gap of every compared pair, in the order of ``compared``."""
+        if self.columns.shape[1] != self.n_contrasts:
+            raise ValueError(
+                "These contrasts come from sums over chunks and know no rows. The gaps that were "
+                "reached make up violation_; for the gaps of other rows use gferm.audit."
+            )
         contrasts = self.columns.T @ np.asarray(predictions, dtype=float)
         return self.gaps_of(contrasts)
 
@@ -177,31 +182,15 @@ def build_contrasts(
     ValueError
         If nothing can be compared: a single group, or no label bin with two populated cells.
     """
-    builder = _Builder(cells, max(min_cell_size, 1))
-    for partition in cells.partitions:
-        _require_two_groups(partition)
-        builder.add_partition(partition)
-    for score in cells.scores:
-        builder.add_score(score)
-    m = builder.n_columns
-    if m == 0:
-        raise NothingToCompareError(
-            f"sensitive_features and y leave no pair of cells to compare: in each of the "
-            f"{cells.label_bins.n_bins} label bins at most one group has min_cell_size="
-            f"{min_cell_size} rows or more. Use fewer y_bins or s_bins, or a smaller min_cell_size."
-        )
-    if m > cells.n_samples:
-        raise NothingToCompareError(
-            f"There are {m} contrasts for only {cells.n_samples} samples. Use fewer y_bins or "
-            "s_bins, or a larger min_cell_size."
-        )
-    columns = builder.matrix()
-    n_pairs = sum(block.size * (block.size + 1) // 2 for block in builder.blocks)
-    return Contrasts(
+    averages, covariances = average_rows(cells, max(min_cell_size, 1))
+    combination = combine_cells(
+        cells, covariances, min_cell_size=min_cell_size, n_samples=cells.n_samples
+    )
+    columns = (averages @ combination.weights).tocsr()
+    return combination.contrasts(
         columns=columns,
-        blocks=tuple(builder.blocks),
-        offset=_offset(columns, y) if match == "residual" else np.zeros(m),
-        scale=float(n_pairs) if epsilon_scale == "mean" else 0.5,
+        offset=_offset(columns, y) if match == "residual" else None,
+        epsilon_scale=epsilon_scale,
     )
 
 
@@ -211,66 +200,143 @@ def _offset(columns: sparse.csr_array, y: Array | None) -> Array:
     return np.asarray(columns.T @ y)
 
 
-class _Builder:
-    """Collects the blocks and the entries of C."""
+@dataclass(frozen=True, eq=False)
+class Covariances:
+    """In which label bins a continuous attribute can be compared, and on how many rows."""
 
-    def __init__(self, cells: Cells, min_size: int) -> None:
-        self.cells, self.min_size = cells, min_size
+    name: str
+    counts: npt.NDArray[np.intp]
+    comparable: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Who is compared: contrasts as sums of cell means, which needs no rows but their counts.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+    weights : sparse array of shape (n_means, m)
+        D: +1 and −1 for two neighbouring cells; 1 for a covariance. The means are those of every
+        cell of every partition, (K, Q) row by row, then the covariance in each label bin with every
+        score.
+    """
+
+    blocks: tuple[Block, ...]
+    weights: sparse.csr_array
+
+    def contrasts(
+        self, *, columns: sparse.csr_array, offset: Array | None, epsilon_scale: str
+    ) -> Contrasts:
+        """Give the constraint; ``offset`` is zero if it is None."""
+        n_pairs = sum(block.size * (block.size + 1) // 2 for block in self.blocks)
+        return Contrasts(
+            columns=columns,
+            blocks=self.blocks,
+            offset=np.zeros(self.weights.shape[1]) if offset is None else offset,
+            scale=float(n_pairs) if epsilon_scale == "mean" else 0.5,
+        )
+
+
+def combine_cells(
+    cells: Cells, covariances: Sequence[Covariances], *, min_cell_size: int, n_samples: int
+) -> Combination:
+    """Compare populated cells, each with the next; ``cells`` need not know its rows.
+
+    Raises
+    ------
+    NothingToCompareError
+        If there is a single group, or no label bin with two populated cells.
+    """
+    builder = _Builder(cells.label_bins.labels, max(min_cell_size, 1))
+    for partition in cells.partitions:
+        _require_two_groups(partition)
+        builder.add_partition(partition)
+    for covariance in covariances:
+        builder.add_covariances(covariance)
+    m = builder.n_columns
+    if m == 0:
+        raise NothingToCompareError(
+            f"sensitive_features and y leave no pair of cells to compare: in each of the "
+            f"{cells.label_bins.n_bins} label bins at most one group has min_cell_size="
+            f"{min_cell_size} rows or more. Use fewer y_bins or s_bins, or a smaller min_cell_size."
+        )
+    if m > n_samples:
+        raise NothingToCompareError(
+            f"There are {m} contrasts for only {n_samples} samples. Use fewer y_bins or s_bins, or "
+            "a larger min_cell_size."
+        )
+    return Combination(tuple(builder.blocks), builder.matrix())
+
+
+class _Builder:
+    """Collects the blocks and the entries of D."""
+
+    def __init__(self, labels: tuple[str, ...], min_size: int) -> None:
+        self.labels, self.min_size = labels, min_size
         self.blocks: list[Block] = []
-        self.n_columns = 0
-        self.entries: list[tuple[Codes, Codes, Array]] = []
+        self.n_means = self.n_columns = 0
+        self.entries: list[tuple[int, int, float]] = []
 
     def matrix(self) -> sparse.csr_array:
-        rows, columns, values = (np.concatenate(part) for part in zip(*self.entries, strict=True))
-        shape = (self.cells.n_samples, self.n_columns)
-        return sparse.csr_array((values, (rows, columns)), shape=shape)
-
-    def add_block(self, block: Block) -> int:
-        """Append a block and give the number of its first column."""
-        first = self.n_columns
-        self.blocks.append(block)
-        self.n_columns += block.size
-        return first
+        means, columns, values = zip(*self.entries, strict=True)
+        return sparse.csr_array((values, (means, columns)), shape=(self.n_means, self.n_columns))
 
     def add_partition(self, partition: Partition) -> None:
-        """Append one block for each label bin, then all their entries at once."""
-        plus = np.full(partition.counts.shape, -1)  # column where a cell's mean enters with +1 …
-        minus = np.full(partition.counts.shape, -1)  # … and with −1
-        for k, label in enumerate(self.cells.label_bins.labels):
-            counts = partition.counts[k]
-            kept = np.flatnonzero(counts >= self.min_size)
-            block = Block(
-                partition.name,
-                label,
-                partition.groups,
-                tuple(counts.tolist()),
-                tuple(kept.tolist()),
+        """Append one block for each label bin: neighbours among the cells that are kept."""
+        for label, counts in zip(self.labels, partition.counts, strict=True):
+            kept = np.flatnonzero(counts >= self.min_size).tolist()
+            self.blocks.append(
+                Block(partition.name, label, partition.groups, tuple(counts.tolist()), tuple(kept))
             )
-            first = self.add_block(block)
-            plus[k, kept[:-1]] = minus[k, kept[1:]] = first + np.arange(block.size)
+            for first, second in pairwise(kept):
+                self.entries.append((self.n_means + first, self.n_columns, 1.0))
+                self.entries.append((self.n_means + second, self.n_columns, -1.0))
+                self.n_columns += 1
+            self.n_means += len(counts)
+
+    def add_covariances(self, found: Covariances) -> None:
+        """Append one block for each label bin: the covariance itself."""
+        names = ("continuous", "continuous")
+        for label, count, comparable in zip(
+            self.labels, found.counts.tolist(), found.comparable.tolist(), strict=True
+        ):
+            kept = (0, 1) if comparable else ()
+            self.blocks.append(Block(found.name, label, names, (count, count), kept))
+            if comparable:
+                self.entries.append((self.n_means, self.n_columns, 1.0))
+                self.n_columns += 1
+            self.n_means += 1
+
+
+def average_rows(cells: Cells, min_size: int) -> tuple[sparse.csr_array, list[Covariances]]:
+    """Give the matrix (n_samples, n_means) whose columns average over cells or give covariances."""
+    n, entries, first = cells.n_samples, [], 0
+    weight = np.ones(n) if cells.weight is None else cells.weight
+    for partition in cells.partitions:
         rows = np.flatnonzero(partition.cell_of >= 0)
         cell = partition.cell_of[rows]
-        share = 1.0 if self.cells.weight is None else self.cells.weight[rows]
-        share = share / partition.weights.ravel()[cell]
-        for place, sign in ((plus, 1.0), (minus, -1.0)):
-            column = place.ravel()[cell]
-            used = column >= 0
-            self.entries.append((rows[used], column[used], sign * share[used]))
-
-    def add_score(self, score: Score) -> None:
-        """Append the column (s − s̄)/n_k of each label bin."""
-        for k, label in enumerate(self.cells.label_bins.labels):
-            rows = np.flatnonzero(self.cells.label_codes == k)
-            s = score.values[rows]
-            comparable = rows.size >= max(self.min_size, 2) and np.ptp(s) > 0.0
-            names, kept = ("continuous", "continuous"), (0, 1) if comparable else ()
-            first = self.add_block(Block(score.name, label, names, (rows.size, rows.size), kept))
-            if comparable:
-                weight = (
-                    np.ones(rows.size) if self.cells.weight is None else self.cells.weight[rows]
-                )
-                centred = weight * (s - np.average(s, weights=weight)) / weight.sum()
-                self.entries.append((rows, np.full(rows.size, first), centred))
+        entries.append((rows, first + cell, weight[rows] / partition.weights.ravel()[cell]))
+        first += partition.counts.size
+    covariances = []
+    for score in cells.scores:
+        counts = np.zeros(cells.label_bins.n_bins, dtype=np.intp)
+        comparable = np.zeros(counts.size, dtype=bool)
+        for k in range(counts.size):
+            rows = np.flatnonzero(cells.label_codes == k)
+            s, w = score.values[rows], weight[rows]
+            counts[k] = rows.size
+            comparable[k] = rows.size >= max(min_size, 2) and np.ptp(s) > 0.0
+            if comparable[k]:
+                centred = w * (s - np.average(s, weights=w)) / w.sum()
+                entries.append((rows, np.full(rows.size, first + k), centred))
+        covariances.append(Covariances(score.name, counts, comparable))
+        first += counts.size
+    averages = sparse.csr_array((n, first))
+    if entries:
+        rows, columns, values = map(np.concatenate, zip(*entries, strict=True))
+        averages = sparse.csr_array((values, (rows, columns)), shape=(n, first))
+    return averages, covariances
 
 
 def _require_two_groups(partition: Partition) -> None:

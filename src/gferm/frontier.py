@@ -164,7 +164,7 @@ class Frontier:
         coefficients, intercepts = self.model._from_solver(
             self.data, self.choice, self.reduction.restore(x), self.reduction.intercepts(x)
         )
-        return self.model._predict_all(X, coefficients, intercepts, self.data.X_all)
+        return self.model._predict_all(X, coefficients, intercepts, self.data.support)
 
     def _solve(self, epsilons: Array) -> Array:
         """Interpolate the multipliers."""

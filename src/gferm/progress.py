@@ -11,7 +11,7 @@ Advance = Callable[[int], None]
 
 
 @contextmanager
-def progress(total: int, what: str, *, show: bool) -> Iterator[Advance]:
+def progress(total: int | None, what: str, *, show: bool) -> Iterator[Advance]:
     """Show how far ``total`` steps have come, on stderr; tell what it gives of steps done."""
     if not show:
         yield lambda steps: None
@@ -37,13 +37,16 @@ def progress(total: int, what: str, *, show: bool) -> Iterator[Advance]:
 class _Lines:
     """Plain text, for terminals and logs without rich."""
 
-    def __init__(self, total: int, what: str) -> None:
+    def __init__(self, total: int | None, what: str) -> None:
         self.total, self.what, self.done, self.start = total, what, 0, perf_counter()
 
     def __call__(self, steps: int) -> None:
         before, self.done = self.done, self.done + steps
-        if self.done * 10 // self.total > before * 10 // self.total:
-            spent = perf_counter() - self.start
+        spent = perf_counter() - self.start
+        if self.total is None:  # nobody knows how many there are: every tenth
+            if self.done // 10 > before // 10:
+                print(f"{self.what}: {self.done}, {spent:.0f} s", file=sys.stderr, flush=True)
+        elif self.done * 10 // self.total > before * 10 // self.total:
             left = spent / self.done * (self.total - self.done)
             print(
                 f"{self.what}: {self.done}/{self.total}, {spent:.0f} s, about {left:.0f} s left",

@@ -74,6 +74,8 @@ ARGUMENTS = {
     "degree": 2,
     "coef0": 2.0,
     "kernel_params": {"unused": [1]},
+    "n_landmarks": 40,
+    "landmarks": "leverage",
     "alpha": 0.7,
     "epsilon": 0.05,
     "epsilon_scale": "sum",
@@ -86,6 +88,7 @@ ARGUMENTS = {
     "solver": "spectrum",
     "tol": 1e-5,
     "max_iter": 777,
+    "random_state": 3,
 }
 
 

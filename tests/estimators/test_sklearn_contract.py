@@ -8,18 +8,29 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.metaestimators import available_if
 
 from gferm import Bins, FairRegressor
+from gferm.estimators.streaming import can_stream
+
+
+def parity_of(X):
+    rows = check_array(X, accept_sparse="csr")
+    size = np.abs(np.asarray(rows.sum(axis=1)).ravel())
+    return np.floor(7 * size) % 2  # both groups occur in every check's data, integers too
 
 
 class FairByParity(FairRegressor):
     """Reads s off the rows of X, because scikit-learn's checks know of no s."""
 
     def fit(self, X, y, *, sample_weight=None):
-        rows = check_array(X, accept_sparse="csr")
-        size = np.abs(np.asarray(rows.sum(axis=1)).ravel())
-        s = np.floor(7 * size) % 2  # both groups occur in every check's data, integers too
+        s = parity_of(X)
         return super().fit(X, y, sensitive_features=s, sample_weight=sample_weight)
+
+    @available_if(can_stream)
+    def partial_fit(self, X, y, *, sample_weight=None):
+        s = parity_of(X)
+        return super().partial_fit(X, y, sensitive_features=s, sample_weight=sample_weight)
 
 
 # Not "precomputed": a check cuts its kernel matrix to integers, and the result is indefinite.
@@ -33,11 +44,29 @@ FAIR = [
     for kernel in ("linear", "rbf")
     for epsilon in (0.0, 1e-4)
 ]
+ON_LANDMARKS = [
+    FairRegressor(epsilon=None, n_landmarks=1, random_state=0),
+    FairByParity(y_bins=1, n_landmarks=1, random_state=0),
+]
+
+
+def not_for_one_landmark(estimator):
+    """The checks have as few as one row, so one landmark is all there can be."""
+    if estimator.n_landmarks is None:
+        return {}
+    failing = {"check_regressors_train": "one landmark explains little"}
+    if estimator.epsilon is None:
+        for kind in ("dense", "sparse"):
+            name = f"check_sample_weight_equivalence_on_{kind}_data"
+            failing[name] = "landmarks are drawn among the rows, and other rows have others"
+    return failing
 
 
 # Two checks fit rows that are all alike, which leaves nothing but the constant model.
 @pytest.mark.filterwarnings("ignore::gferm.exceptions.ConstantModelWarning")
-@parametrize_with_checks([*PLAIN, *FAIR])
+@parametrize_with_checks(
+    [*PLAIN, *FAIR, *ON_LANDMARKS], expected_failed_checks=not_for_one_landmark
+)
 def test_estimator_passes_the_checks_of_scikit_learn(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or the array API check is skipped
     check(estimator)
@@ -50,6 +79,8 @@ ARGUMENTS = {
     "degree": 2,
     "coef0": 2.0,
     "kernel_params": {"unused": [1]},
+    "n_landmarks": 40,
+    "landmarks": "leverage",
     "alpha": 0.7,
     "epsilon": 0.05,
     "epsilon_scale": "sum",
@@ -62,6 +93,7 @@ ARGUMENTS = {
     "solver": "spectrum",
     "tol": 1e-5,
     "max_iter": 77,
+    "random_state": 3,
 }
 
 

@@ -151,6 +151,9 @@ NUMBERS_GRID = {"y_bins": 2, **GRID}
 # the splitting stops early enough to show: tighten it, and let it take its steps
 TIGHT = {**GRID, "alphas": [0.3, 30.0], "epsilons": [0.0, None], "tol": 1e-11, "max_iter": 50000}
 
+# fewer landmarks than rows in a training part, and more
+FEW, MANY = {"landmarks": NUMBERS.X[:15]}, {"landmarks": NUMBERS.X[:60]}
+
 # name: the search, its data, how well an iterative solver agrees with another start
 CASES = {
     "rbf": (FairRegressorCV(gammas=[0.05, 0.5, None], **NUMBERS_GRID), NUMBERS, 1e-7),
@@ -169,6 +172,12 @@ CASES = {
     "hinge": (FairClassifierCV(kernel="linear", **TIGHT), BINARY, 1e-7),
     "log_loss": (FairClassifierCV("log_loss", **TIGHT), BINARY, 1e-7),
     "log_loss of three": (FairClassifierCV("log_loss", kernel="linear", **TIGHT), TERNARY, 1e-7),
+    "landmarks": (FairRegressorCV(gammas=[0.05, 0.5], **FEW, **NUMBERS_GRID), NUMBERS, 1e-8),
+    "many landmarks": (FairRegressorCV(gammas=[0.05, 0.5], **MANY, **NUMBERS_GRID), NUMBERS, 1e-8),
+    "huber, landmarks": (FairRegressorCV("huber", y_bins=2, **FEW, **TIGHT), NUMBERS, 1e-3),
+    "huber, many landmarks": (FairRegressorCV("huber", y_bins=2, **MANY, **TIGHT), NUMBERS, 1e-3),
+    "three classes, landmarks": (FairClassifierCV("squared", **FEW, **GRID), TERNARY, 1e-8),
+    "hinge, many landmarks": (FairClassifierCV(**MANY, **TIGHT), BINARY, 1e-7),
 }
 
 

@@ -83,6 +83,8 @@ SHARED = {
     "degree": 2,
     "coef0": 2.0,
     "kernel_params": {"unused": [1]},
+    "n_landmarks": 30,
+    "landmarks": "leverage",
     "epsilon_scale": "sum",
     "s_bins": {"sensitive": Bins.categories([0, 1])},
     "intersectional": False,
@@ -95,6 +97,7 @@ SHARED = {
     "unfairness": mean_distance,
     "selection": lowest_error(),
     "tolerance": 0.3,
+    "random_state": 3,
     "n_jobs": 1,
     "verbose": False,
 }

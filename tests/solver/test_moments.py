@@ -1,5 +1,7 @@
 """Sums over rows: what is subtracted leaves the problem of the other rows, with all its digits."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +12,8 @@ from scipy import sparse
 
 import gferm.solver.moments as moments_file
 from gferm.blocks import row_blocks
+from gferm.kernels import Kernel
+from gferm.landmarks import KernelRows
 from gferm.solver.assemble import linear_system
 from gferm.solver.crossval import Fold
 from gferm.solver.moments import Moments, Origin, sum_over, training_moments
@@ -172,7 +176,9 @@ def test_blocks_do_not_change_the_sums(kind, rows_per_block, monkeypatch):
     origin = Origin.near_the_mean(*data, fit_intercept=True)
     expected = [sum_over(*data, origin, columns), sum_over(*data, origin, columns, some)]
     monkeypatch.setattr(
-        moments_file, "row_blocks", lambda n, d: row_blocks(n, d, doubles=rows_per_block * d)
+        moments_file,
+        "row_blocks",
+        lambda n, d, doubles=0: row_blocks(n, d, rows_per_block * d),
     )
     found = [sum_over(*data, origin, columns), sum_over(*data, origin, columns, some)]
     for (moments, probe), (moments_before, probe_before) in zip(found, expected, strict=True):
@@ -186,7 +192,9 @@ def test_blocks_do_not_change_the_sums(kind, rows_per_block, monkeypatch):
 @pytest.mark.parametrize("weighted", [True, False])
 def test_data_far_from_the_origin_keep_their_digits(weighted, rows_per_block, monkeypatch):
     monkeypatch.setattr(
-        moments_file, "row_blocks", lambda n, d: row_blocks(n, d, doubles=rows_per_block * d)
+        moments_file,
+        "row_blocks",
+        lambda n, d, doubles=0: row_blocks(n, d, rows_per_block * d),
     )
     near = Rows(weighted=weighted)
     far = Rows(weighted=weighted)
@@ -274,3 +282,56 @@ def test_groups_that_agree_exactly_leave_no_contrast():
     )
     system, _ = moments.system(probe, X[part], None, fit_intercept=True)
     assert not system.probe.any()
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("kind", [*KINDS, "kernel"])
+def test_threads_do_not_change_the_sums_nor_the_rows(kind, weighted, monkeypatch):
+    rows = Rows(n=400, weighted=weighted, kind="dense" if kind == "kernel" else kind)
+    if kind == "kernel":  # whose evaluation uses threads, too
+        rows.X = KernelRows(rows.X, rows.X[:D], Kernel("laplacian", gamma=0.1))
+    data = rows.X, rows.targets, rows.weight
+    before = [None if part is None else part[:].copy() for part in data]
+    columns = sparse.csr_array(rows.rng.normal(size=(400, 3)))
+    origin = Origin.near_the_mean(*data, fit_intercept=True)
+    monkeypatch.setattr(moments_file, "row_blocks", lambda n, d, doubles=0: row_blocks(n, d, 7 * d))
+    found = []
+    for threads in (1, 8):
+        monkeypatch.setattr(moments_file, "THREADS", threads)
+        monkeypatch.setattr(moments_file, "for_each", partial(in_threads, threads))
+        found.append(sum_over(*data, origin, columns))
+    np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-11)
+    for name in FIELDS:
+        pair = getattr(found[1][0], name), getattr(found[0][0], name)
+        np.testing.assert_allclose(*pair, rtol=1e-11, atol=1e-11)
+    for part, unchanged in zip(data, before, strict=True):
+        if part is not None:
+            np.testing.assert_array_equal(as_dense(part[:]), as_dense(unchanged))
+
+
+def in_threads(n_threads, work, items):
+    with ThreadPoolExecutor(n_threads) as threads:
+        list(threads.map(work, items))
+
+
+def as_dense(block):
+    return block.toarray() if sparse.issparse(block) else block
+
+
+@pytest.mark.parametrize(("room", "shares"), [(8 * D * (D + 3), 8), (8 * D * (D + 3) - 1, 1)])
+def test_sums_that_take_much_room_are_taken_once(room, shares, monkeypatch):
+    rows, taken = Rows(), []
+    monkeypatch.setattr(moments_file, "THREADS", 8)
+    monkeypatch.setattr(moments_file, "ROOM", room)
+    monkeypatch.setattr(moments_file, "row_blocks", lambda n, d, doubles=0: row_blocks(n, d, d))
+    original = moments_file.for_each
+    monkeypatch.setattr(
+        moments_file,
+        "for_each",
+        lambda work, items: taken.append(len(items)) or original(work, items),
+    )
+    origin = Origin.near_the_mean(rows.X, rows.targets, None, fit_intercept=True)
+    found, _ = sum_over(rows.X, rows.targets, None, origin, sparse.csr_array((N, 3)))
+    assert taken == [shares]
+    x = rows.X - origin.x
+    np.testing.assert_allclose(found.scatter, x.T @ x, rtol=1e-12, atol=1e-12)

@@ -26,6 +26,7 @@ from sklearn.utils.validation import validate_data
 
 from gferm.arrays import Array
 from gferm.bins import Bins
+from gferm.blocks import row_blocks
 from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
 from gferm.estimators.kernel_machine import KernelMachine
@@ -42,6 +43,7 @@ from gferm.kernels import (
     not_semidefinite_error,
     require_finite,
 )
+from gferm.landmarks import WAYS, Landmarks, find_landmarks
 from gferm.losses import Loss, as_loss
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
@@ -63,6 +65,8 @@ class FairModel(KernelMachine, ABC):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [str, Loss],  # as_loss says it better than a type check
         **KernelMachine._kernel_constraints,
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+        "landmarks": [StrOptions(set(WAYS)), "array-like", "sparse matrix"],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "epsilon": [Interval(Real, 0, None, closed="left"), None],
         "epsilon_scale": [StrOptions(set(EPSILON_SCALES))],
@@ -75,6 +79,7 @@ class FairModel(KernelMachine, ABC):
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -86,6 +91,8 @@ class FairModel(KernelMachine, ABC):
         degree: float,
         coef0: float,
         kernel_params: Mapping[str, Any] | None,
+        n_landmarks: int | None,
+        landmarks: Any,
         alpha: float,
         epsilon: float | None,
         epsilon_scale: str,
@@ -98,6 +105,7 @@ class FairModel(KernelMachine, ABC):
         solver: str,
         tol: float,
         max_iter: int,
+        random_state: Any,
     ) -> None:
         self.loss = loss
         self.kernel = kernel
@@ -105,6 +113,8 @@ class FairModel(KernelMachine, ABC):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.alpha = alpha
         self.epsilon = epsilon
         self.epsilon_scale = epsilon_scale
@@ -117,6 +127,7 @@ class FairModel(KernelMachine, ABC):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.random_state = random_state
 
     @abstractmethod
     def _check_labels(self, y: Any) -> Any:
@@ -140,6 +151,7 @@ class FairModel(KernelMachine, ABC):
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Self:
         with unchanged_on_error(self):
+            self.__dict__.pop("stream_", None)
             data, cells, contrasts = self._read(X, y, sensitive_features, sample_weight)
             solutions, choice = self._solve(data, contrasts)
             self._accept(data, cells, contrasts, choice, solutions)
@@ -149,22 +161,9 @@ class FairModel(KernelMachine, ABC):
     def _read(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
     ) -> tuple[TrainingData, Cells | None, Contrasts | None]:
-        # Kernel values need float64 rows; a linear pass converts block by block instead.
-        as_given = self.kernel in ("linear", "precomputed")
-        dtype = (np.float64, np.float32) if as_given else np.float64
         plain = self.epsilon is None and sensitive_features is None
-        data = read_training_data(
-            self,
-            X,
-            y,
-            sample_weight,
-            dtype=dtype,
-            accept_sparse=self._accept_sparse,
-            ensure_min_samples=1 if plain else 2,
-            **self._label_checks,
-        )
-        data = replace(data, y=self._check_labels(data.y))
-        self._require_suitable(data.X)
+        data = self._read_rows(X, y, sample_weight, ensure_min_samples=1 if plain else 2)
+        data = replace(data, landmarks=self._find_landmarks(data.X))
         wide = self.kernel == "linear" and data.X.shape[1] > data.X.shape[0]
         if wide and self.fit_intercept and isinstance(data.X, np.ndarray):
             data = data.centred()
@@ -179,12 +178,67 @@ class FairModel(KernelMachine, ABC):
                 return data, None, None
             raise
 
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TrainingData:
+        # Kernel values need float64 rows; a linear pass converts block by block instead.
+        as_given = self.kernel in ("linear", "precomputed")
+        data = read_training_data(
+            self,
+            X,
+            y,
+            sample_weight,
+            dtype=(np.float64, np.float32) if as_given else np.float64,
+            accept_sparse=self._accept_sparse,
+            **self._label_checks,
+            **checks,
+        )
+        data = replace(data, y=self._check_labels(data.y))
+        self._require_suitable(data.X)
+        return data
+
+    def _find_landmarks(self, X: Any) -> Landmarks | None:
+        """Give the landmarks, or None for a model on all rows."""
+        if self.n_landmarks is None and isinstance(self.landmarks, str):
+            if self.landmarks != "uniform":
+                raise ValueError(
+                    f"landmarks={self.landmarks!r} says how to find landmarks but not how many; "
+                    "set n_landmarks, such as n_landmarks=1000."
+                )
+            return None
+        if self.kernel in ("linear", "precomputed"):
+            raise ValueError(
+                f"Landmarks approximate a kernel, and kernel={self.kernel!r} cannot have any; use "
+                "n_landmarks=None and landmarks='uniform', or another kernel."
+            )
+        kernel = self._kernel()
+        points = find_landmarks(
+            X, self.n_landmarks, self.landmarks, kernel, self.random_state, self.alpha
+        )
+        return Landmarks.at(points, kernel)
+
+    def _target_table(self, y: Any) -> Array:
+        """Give the targets as columns."""
+        return np.column_stack(self._targets(y))
+
+    def _landmark_features(self, data: TrainingData) -> Array:
+        """Give the features φ(x) of all rows, (n, r), in blocks."""
+        assert data.landmarks is not None
+        # a search finds the points once, for several kernels
+        rows = Landmarks.at(data.landmarks.points, self._kernel()).features(data.X)
+        features = np.empty(rows.shape)
+        for part in row_blocks(*rows.shape, 2**22):
+            features[part] = rows[part]
+        return features
+
     def _choose(self, data: TrainingData) -> SolverChoice:
-        n_samples, n_features = data.X.shape
+        return self._choose_for(data.X.shape, data.landmarks)
+
+    def _choose_for(self, shape: tuple[int, int], landmarks: Landmarks | None) -> SolverChoice:
+        n_samples, n_features = shape
         return choose_solver(
             kernel=self.kernel,
             n_samples=n_samples,
             n_features=n_features,
+            n_landmarks=None if landmarks is None else landmarks.points.shape[0],
             alpha=self.alpha,
             solver=self.solver,
             loss=as_loss(self.loss, self._losses),
@@ -206,7 +260,7 @@ class FairModel(KernelMachine, ABC):
             max_iter=self.max_iter,
         )
         # The features are multiplied by NumPy, kernel matrices by SciPy.
-        with nullcontext() if choice.form == "linear" else one_blas_at_a_time():
+        with one_blas_at_a_time() if choice.form == "kernel" else nullcontext():
             if choice.method == "libsvm":
                 matrix, means = self._svm_matrix(data)
                 X = self._rows_for_kernel(data.X)
@@ -231,6 +285,11 @@ class FairModel(KernelMachine, ABC):
         if choice.form == "linear":
             system = linear_system(data.X, target, columns, **options)
             require_finite(system.matrix, self._kernel())
+            return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
+        if data.landmarks is not None:
+            system = linear_system(data.landmarks.features(data.X), target, columns, **options)
+            require_finite(system.matrix, self._kernel())
+            system = system.read_by(data.landmarks.values(data.X), data.landmarks.basis)
             return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
         with one_blas_at_a_time():
             matrix, semidefinite = self._training_matrix(data.X)
@@ -274,7 +333,7 @@ class FairModel(KernelMachine, ABC):
         if self.kernel == "linear":
             self.coef_ = self._shape(coefficients)
         else:
-            self.dual_coef_, self.X_fit_ = self._shape(coefficients), data.X_all
+            self.dual_coef_, self.X_fit_ = self._shape(coefficients), data.support
         self.intercept_ = self._shape(intercepts)
         self.multipliers_ = self._shape(np.array([s.multipliers for s in solutions]))
         self.cells_ = cells
@@ -290,7 +349,7 @@ class FairModel(KernelMachine, ABC):
         self, data: TrainingData, choice: SolverChoice, unknowns: Array, intercepts: Array
     ) -> tuple[Array, Array]:
         """Turn the solver's unknowns (one row a model) into weights or dual coefficients."""
-        if choice.form == "linear":
+        if choice.form != "kernel":
             return unknowns, intercepts
         if self.kernel == "linear":
             weights = np.asarray(unknowns @ data.X)

@@ -61,6 +61,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         in the features and never forms an n×n matrix when there are more rows than features.
     gamma, degree, coef0, kernel_params
         Parameters of the kernel, as in KernelRidge.
+    n_landmarks, landmarks
+        Nyström's method, as in `FairRegressor`.
     alpha : float, default=1.0
         Strength of the regularisation, the paper's λ; positive, but for loss="squared". SVC and
         LogisticRegression call it C = 1/(2 alpha).
@@ -90,6 +92,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
     max_iter : int, default=5000
         Most iterations of splitting or Newton steps. The square loss needs none, and libsvm has a
         limit of its own.
+    random_state : int, RandomState or None, default=None
+        Of the choice of landmarks; nothing else is random.
 
     Attributes
     ----------
@@ -148,6 +152,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         degree: float = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        landmarks: Any = "uniform",
         alpha: float = 1.0,
         epsilon: float | None = 0.0,
         epsilon_scale: str = "mean",
@@ -160,6 +166,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 5000,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             loss,
@@ -168,6 +175,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
             degree=degree,
             coef0=coef0,
             kernel_params=kernel_params,
+            n_landmarks=n_landmarks,
+            landmarks=landmarks,
             alpha=alpha,
             epsilon=epsilon,
             epsilon_scale=epsilon_scale,
@@ -180,6 +189,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
             solver=solver,
             tol=tol,
             max_iter=max_iter,
+            random_state=random_state,
         )
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

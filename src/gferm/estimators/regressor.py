@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
@@ -15,6 +16,7 @@ from gferm.bins import BinsLike
 from gferm.cells import SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_kernel_ridge, as_ridge
+from gferm.estimators.streaming import can_stream, learn_chunk
 from gferm.losses import REGRESSION_LOSSES, Loss
 
 
@@ -36,6 +38,12 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         in the features and never forms an n×n matrix when there are more rows than features.
     gamma, degree, coef0, kernel_params
         Parameters of the kernel, as in KernelRidge.
+    n_landmarks : int, default=None
+        Learn a function on this many points instead of all rows (Nyström's method): time and
+        memory grow with n·m² and m², not n³ and n². None is the exact model.
+    landmarks : {"uniform", "leverage", "kmeans"} or array of points, default="uniform"
+        How they are found: rows drawn alike, rows drawn by their ridge leverage, centres of
+        clusters; or the points themselves.
     alpha : float, default=1.0
         Strength of the regularisation, the paper's λ; as in KernelRidge and Ridge.
     epsilon : float or None, default=0.0
@@ -69,13 +77,15 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         ConvergenceWarning.
     max_iter : int, default=5000
         Most iterations of the losses other than the square, which has a closed form.
+    random_state : int, RandomState or None, default=None
+        Of the choice of landmarks; nothing else is random.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
         Weights of the features; only for kernel="linear".
     dual_coef_, X_fit_ : arrays
-        Kernel expansion and training rows; for all other kernels.
+        Kernel expansion and training rows, or landmarks; for all other kernels.
     intercept_ : float
     multipliers_ : array of shape (m,)
         Marginal cost of each contrast: minus the slope of the objective in its target.
@@ -120,6 +130,8 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         degree: float = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        landmarks: Any = "uniform",
         alpha: float = 1.0,
         epsilon: float | None = 0.0,
         epsilon_scale: str = "mean",
@@ -132,6 +144,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 5000,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             loss,
@@ -140,6 +153,8 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
             degree=degree,
             coef0=coef0,
             kernel_params=kernel_params,
+            n_landmarks=n_landmarks,
+            landmarks=landmarks,
             alpha=alpha,
             epsilon=epsilon,
             epsilon_scale=epsilon_scale,
@@ -152,6 +167,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
             solver=solver,
             tol=tol,
             max_iter=max_iter,
+            random_state=random_state,
         )
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -176,6 +192,34 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         self : FairRegressor
         """
         return self._fit(X, y, sensitive_features, sample_weight)
+
+    @available_if(can_stream)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> FairRegressor:
+        """Learn from one more chunk of the rows; the model is that of all rows so far.
+
+        For loss="squared" with kernel="linear", or with landmarks. Sums are kept, not rows. Bins
+        and landmarks that are not given as such (``y_bins`` and ``s_bins`` as edges or Bins,
+        ``landmarks`` as points) are settled on the first chunk, and a later value outside of them
+        is an error. With them given, the model is that of `fit` on all rows, in whatever chunks
+        they come. Until a label bin has rows of two groups there is no model. After `fit`,
+        it starts afresh.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sensitive_features : array, Series, data frame or dict of columns
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self : FairRegressor
+        """
+        learn_chunk(self, X, y, sensitive_features, sample_weight)
+        return self
 
     def predict(self, X: Any) -> Array:
         """Predict; the sensitive attributes are not needed.

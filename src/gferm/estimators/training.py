@@ -15,6 +15,7 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts, build_contrasts
+from gferm.landmarks import Landmarks
 from gferm.sensitive import SensitiveColumn, read_sensitive_features
 
 
@@ -31,6 +32,7 @@ class TrainingData:
         Which of the user's rows these are; None for all of them.
     center : array of shape (n_features,) or float
         What was taken from every row of X.
+    landmarks : Landmarks or None
     """
 
     X: Any
@@ -39,6 +41,12 @@ class TrainingData:
     weight: Array | None
     kept: npt.NDArray[np.bool_] | None
     center: Array | float = 0.0
+    landmarks: Landmarks | None = None
+
+    @property
+    def support(self) -> Any:
+        """The points that a kernel model is expanded on."""
+        return self.X_all if self.landmarks is None else self.landmarks.points
 
     def centred(self) -> TrainingData:
         """Take the mean from the rows that count, whose products it would swamp."""
@@ -67,16 +75,9 @@ def compare_cells(
 
     ``target`` are the numbers that predictions are compared with for match="residual".
     """
-    scheme = CellScheme.resolve(
-        y,
-        columns,
-        y_bins=y_bins,
-        s_bins=estimator.s_bins,
-        intersectional=estimator.intersectional,
-        weight=weight,
-    )
+    scheme = resolve_scheme(estimator, y, columns, weight, y_bins)
     cells = scheme.assign(y, columns, weight)
-    _require_every_row_in_a_bin(scheme, cells, y, columns)
+    require_every_row_in_a_bin(scheme, cells, y, columns)
     contrasts = build_contrasts(
         cells,
         target,
@@ -85,6 +86,24 @@ def compare_cells(
         epsilon_scale=estimator.epsilon_scale,
     )
     return cells, contrasts
+
+
+def resolve_scheme(
+    estimator: Any,
+    y: npt.NDArray[Any],
+    columns: tuple[SensitiveColumn, ...],
+    weight: Array | None,
+    y_bins: BinsLike,
+) -> CellScheme:
+    """Settle the estimator's bins on these rows."""
+    return CellScheme.resolve(
+        y,
+        columns,
+        y_bins=y_bins,
+        s_bins=estimator.s_bins,
+        intersectional=estimator.intersectional,
+        weight=weight,
+    )
 
 
 def validate_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, npt.NDArray[Any]]:
@@ -178,14 +197,20 @@ def read_sensitive(
     return tuple(column.keep(data.kept) for column in columns)
 
 
-def _require_every_row_in_a_bin(
-    scheme: CellScheme, cells: Cells, y: npt.NDArray[Any], columns: tuple[SensitiveColumn, ...]
+def require_every_row_in_a_bin(
+    scheme: CellScheme,
+    cells: Cells,
+    y: npt.NDArray[Any],
+    columns: tuple[SensitiveColumn, ...],
+    *,
+    all_bins_filled: bool = True,
 ) -> None:
+    """Refuse rows outside of the bins, and given bins without rows if all are to be filled."""
     bins = scheme.label_bins
     # Leaving classes out of y_bins is a choice (equal opportunity); leaving the edges is a slip.
     if not bins.selective:
         _complain_about_outside(y, cells.label_codes < 0, "y", "y_bins")
-    if bins.explicit and (cells.label_counts == 0).any():
+    if all_bins_filled and bins.explicit and (cells.label_counts == 0).any():
         empty = [bins.labels[k] for k in np.flatnonzero(cells.label_counts == 0)]
         remedy = (
             f"The values of y are {np.unique(y).tolist()[:20]}."

@@ -68,6 +68,8 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         "error": the lowest error. A callable takes ``cv_results_`` and gives an index.
     tolerance : float, default=0.1
         Of "nvp".
+    random_state : int, RandomState or None, default=None
+        Of the choice of landmarks.
     n_jobs : int, default=None
         Processes, through joblib; with its dask backend the workers of a cluster. A task is a
         kernel, or a fold of it where the loss has no closed form.
@@ -133,6 +135,8 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         degree: float = 3,
         coef0: float = 1,
         kernel_params: Mapping[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        landmarks: Any = "uniform",
         epsilon_scale: str = "mean",
         y_bins: ClassBins = "classes",
         s_bins: SensitiveBins = "auto",
@@ -147,6 +151,7 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         unfairness: Any = "auto",
         selection: Selection = "nvp",
         tolerance: float = 0.1,
+        random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -160,6 +165,8 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
             degree=degree,
             coef0=coef0,
             kernel_params=kernel_params,
+            n_landmarks=n_landmarks,
+            landmarks=landmarks,
             epsilon_scale=epsilon_scale,
             y_bins=y_bins,
             s_bins=s_bins,
@@ -174,6 +181,7 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
             unfairness=unfairness,
             selection=selection,
             tolerance=tolerance,
+            random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
         )

@@ -46,9 +46,14 @@ class HeldOut:
     """
 
     def __init__(self, model: FairModel, data: TrainingData) -> None:
+        # On landmarks, a model is linear in their features; they are the same in every fold.
+        self.on_landmarks = data.landmarks is not None
+        self.in_features = model.kernel == "linear" or self.on_landmarks
+        if self.on_landmarks:
+            data = replace(data, X=model._landmark_features(data), landmarks=None)
         n_samples, n_features = data.X.shape
-        self.wide = 2 * n_features > n_samples
-        is_linear = model.kernel == "linear" and isinstance(data.X, np.ndarray)
+        self.wide = 2 * n_features > n_samples and model.kernel == "linear"
+        is_linear = self.in_features and isinstance(data.X, np.ndarray)
         if is_linear and self.wide and model.fit_intercept:
             data = data.centred()
         self.model, self.data, self.unconverged = model, data, 0
@@ -60,7 +65,7 @@ class HeldOut:
         """Predict the test rows of every fold: (n_alphas, n_epsilons, n_models, n_test) each."""
         if self.loss != LOSSES["squared"]:
             predictions = [self._learn(fold, grid) for fold in folds]
-        elif self.model.kernel == "linear" and not self.wide:
+        elif self.in_features and not self.wide:
             predictions = self._by_moments(folds, grid)
         else:
             predictions = self._by_hat_matrix(folds, grid)
@@ -152,8 +157,9 @@ class HeldOut:
     def _learner(self, part: TrainingData, fold: Fold, task: Task) -> tuple[Learner, bool]:
         """Factorise once; say whether the unknowns are weights of features."""
         choice = choose_solver(
-            kernel=self.model.kernel,
-            n_samples=part.X.shape[0],
+            kernel="linear" if self.in_features else self.model.kernel,
+            # features of landmarks have no kernel to go to, however few rows there are
+            n_samples=max(part.X.shape) if self.on_landmarks else part.X.shape[0],
             n_features=part.X.shape[1],
             alpha=task.alpha,
             loss=self.loss,

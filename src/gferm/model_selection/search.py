@@ -39,7 +39,8 @@ from gferm.progress import progress
 Selection = str | Callable[[Mapping[str, Any]], int]
 
 PASSED_ON = (
-    *("loss", "kernel", "degree", "coef0", "kernel_params", "fit_intercept", "tol", "max_iter"),
+    *("loss", "kernel", "degree", "coef0", "kernel_params", "n_landmarks", "landmarks"),
+    *("fit_intercept", "tol", "max_iter", "random_state"),
     *("epsilon_scale", "y_bins", "s_bins", "intersectional", "match", "min_cell_size"),
 )
 
@@ -72,6 +73,8 @@ class FairSearch(KernelMachine, ABC):
         degree: float,
         coef0: float,
         kernel_params: Mapping[str, Any] | None,
+        n_landmarks: int | None,
+        landmarks: Any,
         epsilon_scale: str,
         y_bins: Any,
         s_bins: SensitiveBins,
@@ -86,6 +89,7 @@ class FairSearch(KernelMachine, ABC):
         unfairness: Any,
         selection: Selection,
         tolerance: float,
+        random_state: Any,
         n_jobs: int | None,
         verbose: int,
     ) -> None:
@@ -98,6 +102,8 @@ class FairSearch(KernelMachine, ABC):
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.epsilon_scale = epsilon_scale
         self.y_bins = y_bins
         self.s_bins = s_bins
@@ -112,6 +118,7 @@ class FairSearch(KernelMachine, ABC):
         self.unfairness = unfairness
         self.selection = selection
         self.tolerance = tolerance
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -28,14 +28,14 @@ class SolverChoice:
         The exact projection (square loss), splitting (any loss), Newton's method (piecewise
         linear losses in the features), or libsvm on the projected kernel (hinge, epsilon 0 or
         None).
-    form : {"kernel", "linear"}
-        n unknowns or d.
+    form : {"kernel", "linear", "landmarks"}
+        n unknowns, d, or as many as there are landmarks.
     factorization : {"cholesky", "spectrum"} or None
-        Of the n×n or d×d matrix; libsvm needs none.
+        Of the n×n, d×d or m×m matrix; libsvm needs none.
     """
 
     method: Literal["projection", "splitting", "newton", "libsvm"]
-    form: Literal["kernel", "linear"]
+    form: Literal["kernel", "linear", "landmarks"]
     factorization: Literal["cholesky", "spectrum"] | None
 
 
@@ -44,6 +44,7 @@ def choose_solver(
     kernel: str | Callable[..., Any],
     n_samples: int,
     n_features: int,
+    n_landmarks: int | None = None,
     alpha: float,
     solver: str = "auto",
     loss: str | Loss = "squared",
@@ -76,10 +77,16 @@ def choose_solver(
             f"alpha=0 is possible with loss='squared' only, not with {loss!r}; use a small "
             "positive alpha."
         )
-    form: Literal["kernel", "linear"] = (
+    form: Literal["kernel", "linear", "landmarks"] = (
         "linear" if kernel == "linear" and n_features <= n_samples else "kernel"
     )
+    if n_landmarks is not None:
+        form = "landmarks"
     if solver == LIBSVM:
+        if form == "landmarks":
+            raise ValueError(
+                "solver='libsvm' knows no landmarks; use n_landmarks=None, or solver='auto'."
+            )
         _require_libsvm_can(loss, epsilon, match, fit_intercept)
         return SolverChoice("libsvm", "kernel", None)
     spectral = solver == "spectrum" or (solver == "auto" and alpha == 0)

@@ -152,7 +152,8 @@ def solve_grid(
 ) -> tuple[Array, Array]:
     """Solve the learning problem of a training part for every setting, from one decomposition.
 
-    Returns the coefficients, shape (n_alphas, n_epsilons, n_targets, p), and the intercepts.
+    ``targets`` are those of the features. Returns the coefficients, shape (n_alphas, n_epsilons,
+    n_targets, p), and the intercepts.
     """
     first = float(grid.alphas[0])
     factorized = system.diagonalize(first)

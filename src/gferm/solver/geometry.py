@@ -130,9 +130,10 @@ class LinearGeometry:
     Attributes
     ----------
     X : array or sparse matrix of shape (n, d)
-    center : array of shape (d,)
-        The (weighted) means that the features are taken from; zero without an intercept.
-    basis : array of shape (d, d) or None
+    center : array of shape (p,)
+        What the (weighted) means of the features are to the unknowns; zero without an intercept.
+    basis : array of shape (d, p) or None
+        From the unknowns to the weights of the features.
     """
 
     X: Any
@@ -141,19 +142,21 @@ class LinearGeometry:
 
     def rotated(self, basis: Array) -> LinearGeometry:
         """Give the same in another basis."""
-        return LinearGeometry(self.X, self.center, basis)
+        whole = basis if self.basis is None else self.basis @ basis
+        return LinearGeometry(self.X, basis.T @ self.center, whole)
 
     def pull(self, g: Array) -> Array:
         """Give Xᵀg for centred features."""
-        total = np.zeros(self.center.size)
+        total = np.zeros(self.X.shape[1])
         for rows in self._blocks:
             total += g[rows] @ self.X[rows]
-        return _into(self.basis, total - g.sum() * self.center)
+        pulled: Array = _into(self.basis, total) - g.sum() * self.center
+        return pulled
 
     def predictions(self, x: Array, image: Array) -> Array:
         """Give X x for centred features."""
-        x = _out_of(self.basis, x)
-        f = np.concatenate([self.X[rows] @ x for rows in self._blocks])
+        weights = _out_of(self.basis, x)
+        f = np.concatenate([self.X[rows] @ weights for rows in self._blocks])
         f -= self.center @ x
         return f
 
@@ -199,10 +202,10 @@ class LinearGeometry:
 
     @property
     def _blocks(self) -> list[slice]:
-        """One block, or several where NumPy would make a float64 copy of float32 features."""
+        """One block, or several where a whole copy would be made: of float32, of kernel values."""
         n, d = self.X.shape
-        converts = isinstance(self.X, np.ndarray) and self.X.dtype != np.float64
-        return row_blocks(n, d) if converts else [slice(None)]
+        there = hasattr(self.X, "tocsr") or getattr(self.X, "dtype", None) == np.float64
+        return [slice(None)] if there else row_blocks(n, d, max(2**18, d * d))
 
 
 def _into(basis: Array | None, vector: Array) -> Array:

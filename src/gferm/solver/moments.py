@@ -15,14 +15,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import cpu_count
 from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.blocks import dense, row_blocks
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.system import System, Target
+from gferm.threads import for_each
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
+BLOCK = 2**18  # doubles of a block
+THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
+ROOM = 2**25  # … if all of them together take no more doubles
 LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
 
 
@@ -78,6 +83,10 @@ class Moments:
     rise: Array
     square: Array
 
+    def __add__(self, other: Moments) -> Moments:
+        both = (mine + its for mine, its in zip(self._sums, other._sums, strict=True))
+        return Moments(self.origin, *both)
+
     def __sub__(self, other: Moments) -> Moments:
         left = (mine - its for mine, its in zip(self._sums, other._sums, strict=True))
         return Moments(self.origin, *left)
@@ -110,6 +119,8 @@ class Moments:
             cross = cross - np.outer(mean, self.rise)
             square = square - rise * self.rise
             anchor, levels = origin.x + mean, origin.y + rise
+        else:
+            matrix = matrix.copy()  # factorising uses it up, and these sums may go on growing
         targets = [
             Target(np.ascontiguousarray(vector), float(level), float(norm2))
             for vector, level, norm2 in zip(cross.T, levels, square, strict=True)
@@ -138,30 +149,62 @@ def sum_over(
 ) -> tuple[Moments, Array]:
     """Take the sums over all rows, or some, in one pass over blocks; and Xᵀ·columns with them."""
     n, d = (X.shape[0] if rows is None else rows.size), X.shape[1]
-    mass, shift, scatter = 0.0, np.zeros(d), np.zeros((d, d))
-    cross, rise, square = (np.zeros((*shape, targets.shape[1])) for shape in ((d,), (), ()))
-    probe = np.zeros((d, 0 if columns is None else columns.shape[1]))
-    for part in row_blocks(n, d):
-        here = part if rows is None else rows[part]
-        x = dense(X[here]) - origin.x
-        y = targets[here] - origin.y
-        if columns is not None:
-            probe += (columns[here].T @ x).T
-        if weight is not None:
-            root = np.sqrt(weight[here])
-            mass += float(weight[here].sum())
-            shift += weight[here] @ x
-            rise += weight[here] @ y
-            x *= root[:, None]
-            y = root[:, None] * y
-        else:
-            mass += float(len(x))
-            shift += x.sum(axis=0)
-            rise += y.sum(axis=0)
-        scatter += x.T @ x
-        cross += x.T @ y
-        square += (y * y).sum(axis=0)
+    blocks = row_blocks(n, d, max(BLOCK, 2 * d * d))  # what is added to is smaller than a block
+    n_columns = 0 if columns is None else columns.shape[1]
+    crowded = THREADS * d * (d + n_columns) > ROOM  # BLAS uses the threads then
+    n_shares = 1 if crowded else max(min(THREADS, len(blocks)), 1)
+    shares = [_Sums(d, targets.shape[1], n_columns) for _ in range(n_shares)]
+
+    def add(j: int) -> None:
+        room = np.empty((len(range(*blocks[0].indices(n))), d)) if blocks else np.empty((0, d))
+        for part in blocks[j::n_shares]:
+            here = part if rows is None else rows[part]
+            shares[j].add(
+                _counted_from(origin.x, X[here], room),
+                targets[here] - origin.y,
+                None if weight is None else weight[here],
+                None if columns is None else columns[here],
+            )
+
+    for_each(add, range(n_shares))
+    mass, shift, scatter, cross, rise, square, probe = (
+        sum(one[1:], one[0]) for one in zip(*(share.sums for share in shares), strict=True)
+    )
     return Moments(origin, mass, shift, scatter, cross, rise, square), probe
+
+
+def _counted_from(origin: Array, X: Any, room: Array) -> Array:
+    """Give X − origin in doubles, in memory that is there already: new pages are slow."""
+    rows = X.toarray() if hasattr(X, "toarray") else X
+    counted: Array = np.subtract(rows, origin, out=room[: X.shape[0]])
+    return counted
+
+
+class _Sums:
+    """One thread's share of all sums."""
+
+    def __init__(self, d: int, n_targets: int, n_columns: int) -> None:
+        self.mass, self.scatter = 0.0, np.zeros((d, d))
+        self.cross, self.rise = np.zeros((d, n_targets + 1)), np.zeros(n_targets)
+        self.square, self.probe = np.zeros(n_targets), np.zeros((d, n_columns))
+
+    @property
+    def sums(self) -> tuple[Any, ...]:
+        cross, shift = self.cross[:, :-1], self.cross[:, -1]
+        return self.mass, shift, self.scatter, cross, self.rise, self.square, self.probe
+
+    def add(self, x: Array, y: Array, weight: Array | None, columns: Any) -> None:
+        """Add a block of rows, whose ``x`` may be overwritten."""
+        if columns is not None:
+            self.probe += (columns.T @ x).T
+        weights = np.ones(len(x)) if weight is None else weight
+        self.mass += float(weights.sum())
+        self.rise += weights @ y
+        self.square += weights @ (y * y)
+        self.cross += x.T @ np.column_stack([weights[:, None] * y, weights])
+        if weight is not None:
+            x *= np.sqrt(weight)[:, None]
+        self.scatter += x.T @ x
 
 
 def training_moments(

@@ -19,12 +19,13 @@ notice. It comes back at the end as ȳ − anchorᵀ·coefficients.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from gferm.arrays import Array
 from gferm.solver.factorization import Cholesky, Factorization, Spectrum
-from gferm.solver.geometry import Geometry, QuadraticForms
+from gferm.solver.geometry import Geometry, LinearGeometry, QuadraticForms
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,10 @@ class System:
         residual = values - level
         pull = residual if self.weight is None else self.weight * residual
         return Target(self.geometry.pull(pull), level, float(pull @ residual))
+
+    def read_by(self, X: Any, basis: Array) -> System:
+        """Let the features be X·basis: iterations read X, and what is restored are its weights."""
+        return replace(self, geometry=LinearGeometry(X, self.anchor, basis))
 
     def factorize(self, alpha: float) -> FactorizedSystem:
         """Factorise by Cholesky, for this one alpha."""

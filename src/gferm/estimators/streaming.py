@@ -1,0 +1,249 @@
+"""Learning from rows that come in chunks: sums grow, the model is solved from the sums.
+
+    chunk → rows → cells of the bins that were agreed on → Summary    (they add)
+    Summary → System → the same projection as ever
+
+What has to be the same for all chunks is an `Agreement`: bins, landmarks, and the origin that sums
+are counted from. It is reached on the first chunk, or on what is known of all rows (streaming.py,
+distributed.py); after that the same rows make the same model, in whatever chunks they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gferm.cells import CellScheme
+from gferm.estimators.outcome import speak_up, unchanged_on_error
+from gferm.estimators.training import (
+    TrainingData,
+    read_sensitive,
+    require_every_row_in_a_bin,
+    resolve_scheme,
+)
+from gferm.exceptions import NothingToCompareError
+from gferm.kernels import Kernel, require_finite
+from gferm.landmarks import Landmarks
+from gferm.losses import LOSSES, as_loss
+from gferm.sensitive import SensitiveColumn
+from gferm.solver.choice import factorize_system
+from gferm.solver.moments import Origin
+from gferm.solver.projection import Solution, project
+from gferm.solver.summary import Summary, constrain, summarize_rows
+
+if TYPE_CHECKING:
+    from gferm.estimators.base import FairModel
+
+Columns = tuple[SensitiveColumn, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What all chunks share.
+
+    Attributes
+    ----------
+    scheme : CellScheme or None
+        None without a constraint.
+    landmarks : Landmarks or None
+    origin : Origin
+    kernel : Kernel
+    fit_intercept : bool
+    """
+
+    scheme: CellScheme | None
+    landmarks: Landmarks | None
+    origin: Origin
+    kernel: Kernel
+    fit_intercept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """What was agreed on, and what has been learned so far."""
+
+    agreement: Agreement
+    summary: Summary
+    n_chunks: int = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Rows so far, those of weight zero left out."""
+        return self.summary.n_rows
+
+
+def can_stream(model: FairModel) -> bool:
+    """Say whether there is a partial_fit; else an AttributeError, whose cause says why not."""
+    if as_loss(model.loss, model._losses) != LOSSES["squared"]:
+        raise AttributeError(
+            f"loss={model.loss!r}: only the square loss can be learned chunk by chunk; use "
+            "loss='squared', or fit on all rows."
+        )
+    if model.kernel != "linear" and model.n_landmarks is None and isinstance(model.landmarks, str):
+        raise AttributeError(
+            f"kernel={model.kernel!r} without landmarks needs all rows at once; set n_landmarks, "
+            "such as n_landmarks=1000, or use kernel='linear'."
+        )
+    return True
+
+
+def read_chunk(
+    model: FairModel, X: Any, y: Any, s: Any, weight: Any, *, first: bool
+) -> tuple[TrainingData, Columns | None]:
+    """Check a chunk; the first one settles the number and the names of the features."""
+    data = model._read_rows(X, y, weight, reset=first)
+    plain = model.epsilon is None and s is None
+    return data, None if plain else read_sensitive(s, data, like=(X, y))
+
+
+def agree(
+    model: FairModel,
+    data: TrainingData,
+    columns: Columns | None,
+    *,
+    scheme: CellScheme | None = None,
+    landmarks: Any = None,
+) -> Agreement:
+    """Settle what is not given on the first rows."""
+    if scheme is None and columns is not None:
+        bins = model._label_bins(data.y)
+        scheme = resolve_scheme(model, data.y, columns, data.weight, bins)
+    if landmarks is None:
+        found = model._find_landmarks(data.X)
+    else:
+        found = Landmarks.at(landmarks, model._kernel())
+    origin = Origin.near_the_mean(
+        _features(data, found),
+        model._target_table(data.y),
+        data.weight,
+        fit_intercept=model.fit_intercept,
+    )
+    return Agreement(scheme, found, origin, model._kernel(), model.fit_intercept)
+
+
+def summarize_chunk(
+    model: FairModel, data: TrainingData, columns: Columns | None, agreement: Agreement
+) -> Summary:
+    """Take the sums of one chunk, all of whose rows must lie in the bins."""
+    scheme, cells = agreement.scheme, None
+    _require_same_features(model, agreement)
+    _require_same_attributes(scheme, columns)
+    if scheme is not None and columns is not None:
+        cells = scheme.assign(data.y, columns, data.weight)
+        require_every_row_in_a_bin(scheme, cells, data.y, columns, all_bins_filled=False)
+    rows, targets = _features(data, agreement.landmarks), model._target_table(data.y)
+    return summarize_rows(rows, targets, data.weight, cells, agreement.origin)
+
+
+def grow(
+    model: FairModel,
+    stream: Stream | None,
+    X: Any,
+    y: Any,
+    s: Any,
+    weight: Any,
+    **settled: Any,
+) -> Stream:
+    """Add a chunk; errors say which one it was. ``settled``: scheme and landmarks, if known."""
+    n_chunks = 1 if stream is None else stream.n_chunks + 1
+    if stream is not None and weighs_nothing(weight):
+        return replace(stream, n_chunks=n_chunks)
+    try:
+        data, columns = read_chunk(model, X, y, s, weight, first=stream is None)
+        agreed = None if stream is None else stream.agreement
+        agreement = agreed or agree(model, data, columns, **settled)
+        summary = summarize_chunk(model, data, columns, agreement)
+    except (TypeError, ValueError) as error:
+        raise in_chunk(n_chunks, error) from error
+    if stream is not None:
+        summary = stream.summary + summary
+    return Stream(agreement, summary, n_chunks)
+
+
+def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
+    """Add a chunk to the model's stream, and solve; without an answer yet, there is no model."""
+    with unchanged_on_error(model):
+        model.stream_ = grow(model, getattr(model, "stream_", None), X, y, s, weight)
+        try:
+            solution = solve_stream(model)
+        except NothingToCompareError:
+            _forget(model)
+            return
+    speak_up(model, [solution])
+
+
+def solve_stream(model: FairModel) -> Solution:
+    """Solve the learning problem of the sums in ``stream_``, and set the fitted attributes."""
+    agreement, summary = model.stream_.agreement, model.stream_.summary
+    cells, contrasts, landmarks = None, None, agreement.landmarks
+    probe = np.zeros((summary.moments.shift.size, 0))
+    if agreement.scheme is not None:
+        try:
+            cells, contrasts, probe = constrain(
+                summary,
+                agreement.scheme,
+                match=model.match,
+                min_cell_size=model.min_cell_size,
+                epsilon_scale=model.epsilon_scale,
+            )
+        except NothingToCompareError:
+            if model.epsilon is not None:
+                raise
+    system = summary.system(probe, fit_intercept=model.fit_intercept)
+    require_finite(system.matrix, model._kernel())
+    if landmarks is not None:
+        system = system.read_by(None, landmarks.basis)
+    choice = model._choose_for((system.matrix.shape[0], model.n_features_in_), landmarks)
+    strict = model.solver == "cholesky"
+    factorized, choice = factorize_system(
+        system, model.alpha, choice, alpha=model.alpha, strict=strict
+    )
+    solution = project(factorized.reduce(), contrasts, model.epsilon)
+    nobody = TrainingData(None, None, np.empty(0), None, None, landmarks=landmarks)
+    model._accept(nobody, cells, contrasts, choice, [solution])
+    return solution
+
+
+def _forget(model: FairModel) -> None:
+    """Make a model unfitted again, but for what its stream has seen."""
+    kept = ("stream_", "n_features_in_", "feature_names_in_")
+    for name in [name for name in vars(model) if name.endswith("_") and name not in kept]:
+        del model.__dict__[name]
+
+
+def in_chunk(number: int, error: Exception) -> Exception:
+    """Give the error again, with the chunk it is about."""
+    kind = type(error) if type(error) in (TypeError, NothingToCompareError) else ValueError
+    return kind(f"Chunk {number}: {error}")
+
+
+def weighs_nothing(weight: Any) -> bool:
+    """Say whether all rows of a chunk have weight zero: they add nothing, not even counts."""
+    return weight is not None and np.size(weight) > 0 and not np.any(weight)
+
+
+def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:
+    """Give what the sums are taken of."""
+    return data.X if landmarks is None else landmarks.features(data.X)
+
+
+def _require_same_features(model: FairModel, agreement: Agreement) -> None:
+    kernel, intercept = agreement.kernel, agreement.fit_intercept
+    if (model._kernel(), model.fit_intercept) != (kernel, intercept):
+        raise ValueError(
+            f"kernel, its parameters or fit_intercept have changed: the sums so far are those of "
+            f"{kernel}, fit_intercept={intercept}. Set them back, or clone the model to start "
+            "afresh."
+        )
+
+
+def _require_same_attributes(scheme: CellScheme | None, columns: Columns | None) -> None:
+    names = None if columns is None else tuple(column.name for column in columns)
+    expected = None if scheme is None else scheme.names
+    if names != expected:
+        raise ValueError(
+            f"sensitive_features has the attributes {list(names or ())}, but the first chunk had "
+            f"{list(expected or ())}; give the same in every chunk."
+        )

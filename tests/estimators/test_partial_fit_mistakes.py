@@ -1,0 +1,116 @@
+"""partial_fit: a bad chunk is named and changes nothing; models that need rows say so."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from gferm import FairClassifier, FairRegressor, certificate
+from tests.estimators.test_partial_fit import CITY, NEW, N, S, X, Y, assert_same, model_of, stream
+
+pytestmark = pytest.mark.filterwarnings("ignore::gferm.exceptions.InactiveConstraintWarning")
+
+
+def chunk(**changes):
+    given = {"X": X[60:], "y": Y[60:], "s": {"group": S[60:]}, "w": None} | changes
+    return SimpleNamespace(**given)
+
+
+def with_nan(values):
+    spoiled = np.array(values, dtype=float)
+    spoiled.flat[3] = np.nan
+    return spoiled
+
+
+BAD_CHUNKS = {
+    "X has 3 features, but FairRegressor is expecting 6": chunk(X=X[60:, :3]),
+    "Input X contains NaN": chunk(X=with_nan(X[60:])),
+    "Input y contains NaN": chunk(y=with_nan(Y[60:])),
+    "could not convert string to float": chunk(X=np.full((30, 6), "word", dtype=object)),
+    "y has labels that are not numbers": chunk(y=["low"] * 30),
+    "y has 30 of 30 values in none of the y_bins": chunk(y=Y[60:] + 1e3),
+    "1 of 30 values in none of the s_bins, for example 7": chunk(s={"group": np.r_[S[61:], 7]}),
+    "sensitive_features \\(group\\) has 1 missing": chunk(s={"group": with_nan(S[60:])}),
+    "has the attributes \\['sex'\\], but the first chunk had \\['group'\\]": chunk(
+        s={"sex": S[60:]}
+    ),
+    "has the attributes \\['group', 'city'\\]": chunk(s={"group": S[60:], "city": CITY[60:]}),
+    "sensitive_features is missing": chunk(s=None),
+    "has 29 rows but there are 30 samples": chunk(s={"group": S[61:]}),
+    "Negative values in data passed to `sample_weight`": chunk(w=-np.ones(30)),
+    "inconsistent numbers of samples": chunk(y=Y[61:]),
+    "0 sample\\(s\\)": chunk(X=X[:0], y=Y[:0], s={"group": S[:0]}),
+}
+
+
+@pytest.mark.parametrize("message", BAD_CHUNKS)
+def test_a_bad_chunk_is_named_and_leaves_the_model_as_it_was(message):
+    model, sensitive = model_of("linear")
+    model.set_params(y_bins=[-50.0, 0.0, 50.0])
+    stream(model, sensitive, np.split(np.arange(60), 2))
+    before, bad = dict(vars(model)), BAD_CHUNKS[message]
+    predictions = model.predict(NEW)
+    with pytest.raises(ValueError, match=f"(?s)Chunk 3: .*{message}"):
+        model.partial_fit(bad.X, bad.y, sensitive_features=bad.s, sample_weight=bad.w)
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(NEW), predictions)
+    good = chunk()
+    model.partial_fit(good.X, good.y, sensitive_features=good.s)
+    assert_same(model, clone(model).fit(X, Y, sensitive_features=sensitive))
+
+
+@pytest.mark.parametrize("message", BAD_CHUNKS)
+def test_a_bad_first_chunk_leaves_no_trace(message):
+    if message.startswith(("X has 3", "has the attributes", "sensitive_features is")):
+        return  # nothing to differ from yet
+    model, bad = model_of("linear")[0].set_params(y_bins=[-50.0, 0.0, 50.0]), BAD_CHUNKS[message]
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=f"(?s)Chunk 1: .*{message}"):
+        model.partial_fit(bad.X, bad.y, sensitive_features=bad.s, sample_weight=bad.w)
+    assert vars(model) == before
+
+
+CHANGES = {
+    "gamma": ("landmarks", {"gamma": 1.0}),
+    "kernel": ("landmarks", {"kernel": "laplacian"}),
+    "to linear": ("landmarks", {"kernel": "linear", "landmarks": "uniform"}),
+    "no intercept": ("linear", {"fit_intercept": False}),
+    "an intercept": ("no intercept", {"fit_intercept": True}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_the_sums_were_taken_of_must_not_change(name):
+    case, changes = CHANGES[name]
+    model, sensitive = model_of(case)
+    first, second = np.split(np.arange(N), 2)
+    stream(model, sensitive, [first])
+    model.set_params(**changes)
+    with pytest.raises(ValueError, match="Chunk 2: kernel, its parameters or fit_intercept"):
+        stream(model, sensitive, [second])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"loss": "huber", "kernel": "linear"}, "only the square loss"),
+        ({"kernel": "rbf"}, "set n_landmarks"),
+        ({"kernel": "precomputed"}, "set n_landmarks"),
+    ],
+)
+def test_models_that_need_all_rows_have_no_partial_fit_and_say_why(options, why):
+    model = FairRegressor(**options)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as error:
+        model.partial_fit(X, Y, sensitive_features=S)
+    assert why in str(error.value.__cause__)
+    assert not hasattr(FairClassifier("squared", kernel="linear"), "partial_fit")
+
+
+def test_what_needs_the_rows_says_that_there_are_none():
+    model = stream(*model_of("linear"), np.split(np.arange(N), 2))
+    with pytest.raises(ValueError, match="know no rows"):
+        model.contrasts_.gaps(model.predict(X))
+    report = certificate(model, X, Y, sensitive_features={"group": S})
+    assert "learned chunk by chunk" in str(report)
