@@ -58,7 +58,10 @@ def test_examples(path, capsys):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/audit.md", "docs/scaling.md", "docs/reproduction.md"])
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("audit", "scaling", "reproduction"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_pictures_and_links_lead_somewhere(page):
     path = ROOT / page
     links = re.findall(r"\]\(([^)#]+?)\)", path.read_text(encoding="utf-8"))
