@@ -77,6 +77,18 @@ def test_chunks_do_not_matter(size):
     np.testing.assert_allclose(found[0].predict(X), found[1].predict(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_chunks_of_weight_zero_add_nothing_but_their_numbers(place):
+    parts, weight = [*chunks(80, np.ones(N))], np.ones(N)
+    weight[80 * place : 80 * place + 80] = 0.0
+    parts[place] = [*chunks(80, weight)][place]
+    search = FairRegressorCV(**GRID, kernel="linear", s_bins=Bins.categories([0, 1, 2]))
+    found = search_stream(clone(search), parts)
+    expected = search_stream(clone(search), chunks(N, weight))
+    for name in ("mean_test_error", "mean_test_mean_gap"):
+        np.testing.assert_allclose(found.cv_results_[name], expected.cv_results_[name])
+
+
 def test_folds_are_of_one_size_and_follow_the_number_of_the_row():
     folds = fold_of(np.arange(100_000), 7)
     counts = np.bincount(folds, minlength=7)

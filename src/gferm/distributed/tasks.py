@@ -99,12 +99,9 @@ def _read(
     model: FairRegressor, X: Any, y: Any, s: Any, weight: Any, *, first: bool
 ) -> tuple[TrainingData, Columns | None] | None:
     """Check the rows of a partition; None if none counts."""
-    n = X.shape[0]
-    if n == len(y) == 0:
+    if X.shape[0] == len(y) == 0:
         return None
-    idle = weight is not None and np.shape(weight) == (n,) and not np.any(np.asarray(weight))
-    rows = read_chunk(model, X, y, s, None if idle else weight, first=first)
-    return None if idle else rows
+    return read_chunk(model, X, y, s, weight, first=first)
 
 
 def stack(points: Sequence[Any]) -> Any:

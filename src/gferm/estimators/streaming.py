@@ -4,8 +4,8 @@
     Summary → System → the same projection as ever
 
 What has to be the same for all chunks is an `Agreement`: bins, landmarks, and the origin that sums
-are counted from. It is reached on the first chunk, or on what is known of all rows (streaming.py,
-distributed.py); after that the same rows make the same model, in whatever chunks they come.
+are counted from. It is reached on the first chunk, or on what is known of all rows (streaming/,
+distributed/); after that the same rows make the same model, in whatever chunks they come.
 """
 
 from __future__ import annotations
@@ -91,11 +91,13 @@ def can_stream(model: FairModel) -> bool:
 
 def read_chunk(
     model: FairModel, X: Any, y: Any, s: Any, weight: Any, *, first: bool
-) -> tuple[TrainingData, Columns | None]:
-    """Check a chunk; the first one settles the number and the names of the features."""
-    data = model._read_rows(X, y, weight, reset=first)
+) -> tuple[TrainingData, Columns | None] | None:
+    """Check a chunk, of which the first settles the features; None if no row has a weight."""
+    idle = weight is not None and np.size(weight) == np.size(y) and not np.any(weight)
+    data = model._read_rows(X, y, None if idle else weight, reset=first)
     plain = model.epsilon is None and s is None
-    return data, None if plain else read_sensitive(s, data, like=(X, y))
+    columns = None if plain else read_sensitive(s, data, like=(X, y))
+    return None if idle else (data, columns)
 
 
 def agree(
@@ -144,28 +146,37 @@ def grow(
     y: Any,
     s: Any,
     weight: Any,
+    *,
+    number: int,
     **settled: Any,
-) -> Stream:
-    """Add a chunk; errors say which one it was. ``settled``: scheme and landmarks, if known."""
-    n_chunks = 1 if stream is None else stream.n_chunks + 1
-    if stream is not None and weighs_nothing(weight):
-        return replace(stream, n_chunks=n_chunks)
+) -> Stream | None:
+    """Add a chunk, or nothing if none of its rows has a weight; errors give its number.
+
+    ``settled``: scheme and landmarks, if known.
+    """
     try:
-        data, columns = read_chunk(model, X, y, s, weight, first=stream is None)
+        rows = read_chunk(model, X, y, s, weight, first=stream is None)
+        if rows is None:
+            return None if stream is None else replace(stream, n_chunks=number)
         agreed = None if stream is None else stream.agreement
-        agreement = agreed or agree(model, data, columns, **settled)
-        summary = summarize_chunk(model, data, columns, agreement)
+        agreement = agreed or agree(model, *rows, **settled)
+        summary = summarize_chunk(model, *rows, agreement)
     except (TypeError, ValueError) as error:
-        raise in_chunk(n_chunks, error) from error
+        raise in_chunk(number, error) from error
     if stream is not None:
         summary = stream.summary + summary
-    return Stream(agreement, summary, n_chunks)
+    return Stream(agreement, summary, number)
 
 
 def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
     """Add a chunk to the model's stream, and solve; without an answer yet, there is no model."""
     with unchanged_on_error(model):
-        model.stream_ = grow(model, getattr(model, "stream_", None), X, y, s, weight)
+        before = getattr(model, "stream_", None)
+        number = 1 if before is None else before.n_chunks + 1
+        stream = grow(model, before, X, y, s, weight, number=number)
+        if stream is None:
+            raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
+        model.stream_ = stream
         try:
             solution = solve_stream(model)
         except NothingToCompareError:
@@ -217,11 +228,6 @@ def in_chunk(number: int, error: Exception) -> Exception:
     """Give the error again, with the chunk it is about."""
     kind = type(error) if type(error) in (TypeError, NothingToCompareError) else ValueError
     return kind(f"Chunk {number}: {error}")
-
-
-def weighs_nothing(weight: Any) -> bool:
-    """Say whether all rows of a chunk have weight zero: they add nothing, not even counts."""
-    return weight is not None and np.size(weight) > 0 and not np.any(weight)
 
 
 def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:

@@ -18,7 +18,7 @@ from gferm.arrays import Array
 from gferm.cells import CellScheme
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import can_stream, grow, solve_stream, weighs_nothing
+from gferm.estimators.streaming import can_stream, grow, solve_stream
 from gferm.estimators.training import resolve_scheme
 from gferm.landmarks import draw_rows
 from gferm.progress import progress
@@ -80,20 +80,21 @@ def fit_stream(model: Model, chunks: Iterable[Chunk], *, verbose: bool | int = F
     total = len(chunks) if isinstance(chunks, Sized) else None
     with unchanged_on_error(model):
         scheme, landmarks = look_ahead(model, chunks)
-        stream = None
+        stream, number = None, 0
         with progress(total, "Reading chunks", show=bool(verbose)) as advance:
             for chunk in chunks:
-                if stream is not None or not weighs_nothing(chunk.sample_weight):
-                    stream = grow(
-                        model,
-                        stream,
-                        chunk.X,
-                        chunk.y,
-                        chunk.sensitive_features,
-                        chunk.sample_weight,
-                        scheme=scheme,
-                        landmarks=landmarks,
-                    )
+                number += 1
+                stream = grow(
+                    model,
+                    stream,
+                    chunk.X,
+                    chunk.y,
+                    chunk.sensitive_features,
+                    chunk.sample_weight,
+                    number=number,
+                    scheme=scheme,
+                    landmarks=landmarks,
+                )
                 del chunk  # before the next one is read
                 advance(1)
         if stream is None:

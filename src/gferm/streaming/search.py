@@ -141,26 +141,37 @@ def _read(
             n_chunks += 1
             given = chunk.X, chunk.y, chunk.sensitive_features, chunk.sample_weight
             try:
-                data, columns = read_chunk(models[0], *given, first=n_chunks == 1)
-                if n_chunks == 1:
-                    agreements = _agree(models, data, columns, settled)
-                kept = np.arange(data.y.size) if data.kept is None else np.flatnonzero(data.kept)
-                folds = fold_of(n_rows + kept, n_folds)
-                for model, agreement, own in zip(models, agreements, sums, strict=True):
-                    for k in range(n_folds):
-                        rows = np.flatnonzero(folds == k)
-                        part = summarize_chunk(model, *_take(data, columns, rows), agreement)
-                        own[k] = [total([*own[k], part])]
-            except ValueError as error:
+                found = read_chunk(models[0], *given, first=not agreements)
+                if found is not None:
+                    agreements = agreements or _agree(models, *found, settled)
+                    _add(models, agreements, sums, *found, n_rows)
+            except (TypeError, ValueError) as error:
                 raise in_chunk(n_chunks, error) from error
-            n_rows += data.y.size if data.kept is None else data.kept.size
+            n_rows += np.size(chunk.y)
             advance(1)
-    if not n_chunks:
+    if not agreements:
         raise ValueError("chunks is empty: there are no rows to learn from.")
     return [
         [Stream(agreement, fold[0], n_chunks) for fold in own]
         for agreement, own in zip(agreements, sums, strict=True)
     ]
+
+
+def _add(
+    models: Sequence[FairModel],
+    agreements: Sequence[Agreement],
+    sums: Sequence[list[list[Summary]]],
+    data: TrainingData,
+    columns: Columns | None,
+    n_before: int,
+) -> None:
+    """Add a chunk to the sums of its rows' folds; ``n_before`` rows came before it."""
+    kept = np.arange(data.y.size) if data.kept is None else np.flatnonzero(data.kept)
+    for model, agreement, own in zip(models, agreements, sums, strict=True):
+        folds = fold_of(n_before + kept, len(own))
+        for k, so_far in enumerate(own):
+            part = _take(data, columns, np.flatnonzero(folds == k))
+            own[k] = [total([*so_far, summarize_chunk(model, *part, agreement)])]
 
 
 def _agree(
