@@ -5,6 +5,7 @@ import sys
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gferm
@@ -215,7 +216,6 @@ OTHER = np.arange(60) + 1
     ],
 )
 def test_rows_with_another_index_may_be_other_rows(names, which):
-    pd = pytest.importorskip("pandas")
     index = {
         name: OTHER if name in which else None for name in ("f", "s", "column", "sample_weight")
     }
@@ -234,7 +234,6 @@ def test_rows_with_another_index_may_be_other_rows(names, which):
 
 
 def test_columns_of_a_dict_must_agree_with_each_other():
-    pd = pytest.importorskip("pandas")
     columns = {"sex": pd.Series(GROUPS), "age": pd.Series(S, index=OTHER)}
     with refuses("sensitive_features['age']", "sensitive_features['sex']", "different indexes"):
         audit(s=columns)

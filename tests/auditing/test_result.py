@@ -3,11 +3,14 @@
 import json
 from dataclasses import fields
 from html.parser import HTMLParser
+from importlib import import_module
 from io import StringIO
 from math import isnan
 
 import numpy as np
+import pandas as pd
 import pytest
+from rich.console import Console
 
 import gferm
 from gferm.auditing import Cell, Figure
@@ -42,7 +45,7 @@ class Tags(HTMLParser):
 
 def printed(audit, width):
     file = StringIO()
-    pytest.importorskip("rich.console").Console(file=file, width=width).print(audit)
+    Console(file=file, width=width).print(audit)
     return file.getvalue()
 
 
@@ -192,7 +195,7 @@ def test_what_was_left_out_is_left_blank(options):
 
 
 def containers(library, columns):
-    frames = pytest.importorskip(library)
+    frames = import_module(library)
     return frames.DataFrame(columns), frames.Series
 
 
@@ -210,7 +213,6 @@ def test_data_frames_keep_their_names(library):
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "category", "object", "int8"])
 def test_classes_and_groups_of_any_pandas_type_are_the_same(dtype):
-    pd = pytest.importorskip("pandas")
     case = CASES["0 and 1"]()
     y, f = (pd.Series(one).astype(dtype) for one in (case.y, case.f))
     expected = Case(case.y, case.f, case.s).audit(**QUICK).to_json()
@@ -219,7 +221,6 @@ def test_classes_and_groups_of_any_pandas_type_are_the_same(dtype):
 
 @pytest.mark.parametrize("dtype", ["Float64", "object", "float32", "double[pyarrow]"])
 def test_numbers_of_any_pandas_type_are_numbers(dtype):
-    pd = pytest.importorskip("pandas")
     case = CASES["two groups"]()
     y, f = (np.round(one * 8) / 8 for one in (case.y, case.f))  # exact in 32 bits
     found = Case(pd.Series(y, dtype=dtype), pd.Series(f, dtype=dtype), case.s, bins=case.bins)
