@@ -17,7 +17,7 @@ LAYERS = [
     {"blocks"},
     {"bins", "pair_norm", "sensitive"},
     {"cells", "datasets", "fairness_losses", "kernels", "losses"},
-    {"contrasts", "metrics", "report"},
+    {"contrasts", "metrics", "nystroem", "report"},
     {"auditing"},
     {"fair_features", "fair_kernel", "landmarks"},
     {"solver"},

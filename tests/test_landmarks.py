@@ -1,13 +1,13 @@
-"""Landmarks: points that stand for all rows, and features that carry the kernel's geometry."""
+"""Landmarks: points that stand for all rows."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from gferm.blocks import row_blocks
 from gferm.kernels import Kernel
-from gferm.landmarks import KernelRows, Landmarks, draw_rows, find_landmarks, leverages, whitening
+from gferm.landmarks import draw_rows, find_landmarks, leverages
+from gferm.nystroem import Landmarks
 
 N, D = 90, 3
 RNG = np.random.default_rng(0)
@@ -32,75 +32,6 @@ def by_scikit_learn(kernel, rows, points):
         return np.array([[kernel.metric(a, b) for b in points] for a in rows])
     given = {"gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0}
     return pairwise_kernels(rows, points, kernel.metric, filter_params=True, **given)
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_features_have_the_inner_products_of_the_kernel(name):
-    """On the landmarks exactly; elsewhere those of the Nyström approximation."""
-    kernel, points = KERNELS[name], X[:20]
-    landmarks = Landmarks.at(points, kernel)
-    within = by_scikit_learn(kernel, points, points)
-    across = by_scikit_learn(kernel, X, points)
-    phi = landmarks.features(points)[:]
-    np.testing.assert_allclose(phi @ phi.T, within, atol=1e-8)
-    np.testing.assert_allclose(landmarks.values(X)[:], across, atol=1e-12)
-    phi = landmarks.features(X)[:]
-    assert phi.shape == landmarks.features(X).shape
-    nystroem = across @ np.linalg.pinv(within, rcond=1e-11, hermitian=True) @ across.T
-    np.testing.assert_allclose(phi @ phi.T, nystroem, atol=1e-7)
-
-
-@pytest.mark.parametrize("times", [1, 2, 5])
-def test_points_that_are_there_several_times_add_no_feature(times):
-    points = np.tile(X[:8], (times, 1))
-    basis = whitening(RBF, points)
-    assert basis.shape == (8 * times, 8)
-    K = by_scikit_learn(RBF, points, points)
-    np.testing.assert_allclose(basis.T @ K @ basis, np.eye(8), atol=1e-12)
-
-
-@pytest.mark.parametrize(("gamma", "rank"), [(0.0, 1), (1e-300, 1), (1e12, 20)])
-def test_a_kernel_of_no_or_infinite_width_keeps_what_it_tells_apart(gamma, rank):
-    basis = whitening(Kernel("rbf", gamma=gamma), X[:20])
-    assert basis.shape == (20, rank)
-    assert np.isfinite(basis).all()
-
-
-def test_rows_far_from_the_origin_have_the_features_of_rows_near_it():
-    """The same numbers, exactly, so that only rounding inside the kernel can differ."""
-    near = (X * 2.0**10).round() / 2.0**10
-    far = near + 2.0**24
-    inside, outside = (Landmarks.at(rows[:15], RBF).features(rows)[:] for rows in (near, far))
-    np.testing.assert_allclose(outside @ outside.T, inside @ inside.T, atol=1e-9)
-
-
-@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_array])
-def test_sparse_rows_and_points_have_the_values_of_dense_ones(container):
-    thin = np.where(np.abs(X) > 0.5, X, 0.0)
-    expected = Landmarks.at(thin[:10], RBF).values(thin)[:]
-    points = sparse.csr_array(thin[:10])
-    for found in (
-        Landmarks.at(points, RBF).values(container(thin)),
-        Landmarks.at(thin[:10], RBF).values(container(thin)),
-    ):
-        np.testing.assert_allclose(found[:], expected, atol=1e-12)
-        np.testing.assert_allclose(found[np.array([3, 1])], expected[[3, 1]], atol=1e-12)
-
-
-@pytest.mark.parametrize("basis", [None, np.ones((4, 2))])
-def test_only_the_rows_that_are_asked_for_are_evaluated(basis):
-    seen = []
-
-    class Spy(Kernel):
-        def fill(self, out, X, Y, product=None):
-            seen.append(len(X))
-            out[:] = 1.0
-
-    rows = KernelRows(X, X[:4], Spy("rbf"), basis)
-    assert rows.shape == (N, 4 if basis is None else 2)
-    for part in row_blocks(N, 4, 40):
-        rows[part]
-    assert seen == [10] * 9
 
 
 @pytest.mark.parametrize("way", WAYS)

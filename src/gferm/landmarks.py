@@ -1,21 +1,11 @@
-"""Landmarks: a kernel machine whose functions live on m chosen points, whatever n is.
+"""Choose landmarks: points that stand for all rows in Nyström's features (nystroem.py).
 
-Nyström's method looks for f = Σ_j β_j k(z_j, ·) + b on landmarks z_1 … z_m instead of all n rows.
-With K_mm = V Λ Vᵀ and T = V Λ^{-1/2}, the features
-
-    φ(x) = Tᵀ k_m(x),      k_m(x) = (k(z_1, x), …, k(z_m, x))
-
-make a linear problem of it: ‖w‖ is the norm of f in the kernel's own space, and β = T w. Sums are
-taken over φ(x). Sums over k_m(x), turned by T at the end, would save a product, but T is as large
-as K_mm^{-1/2}: the rounding of a squared sum, multiplied by it twice, drowns a small alpha.
-
-Landmarks are rows drawn alike ("uniform"), rows drawn by how much of the kernel they carry
-("leverage"), or centres of clusters ("kmeans").
+They are rows drawn alike ("uniform"), rows drawn by how much of the kernel they carry ("leverage"),
+or centres of clusters ("kmeans").
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,95 +16,11 @@ from sklearn.utils import check_array, check_random_state
 from gferm.arrays import Array, Codes
 from gferm.blocks import row_blocks
 from gferm.kernels import DENSE_ONLY, Kernel, not_semidefinite_error, require_finite
+from gferm.nystroem import KernelRows
 
 WAYS = ("uniform", "leverage", "kmeans")
 PILOTS = 400  # rows from which leverages are judged
-SMALLEST = 1e-11  # eigenvalue of K_mm that is kept, beside the largest: less is mostly rounding
 KERNEL_BLOCK = 2**22  # doubles
-
-
-@dataclass(frozen=True, eq=False)
-class KernelRows:
-    """The matrix k_m(x), or φ(x), a row for each row of X, evaluated only where somebody looks.
-
-    Attributes
-    ----------
-    X : array or sparse matrix of shape (n, d)
-    points : array or sparse matrix of shape (m, d)
-    kernel : Kernel
-    basis : array of shape (m, r), default=None
-        T, for φ(x).
-    """
-
-    X: Any
-    points: Any
-    kernel: Kernel
-    basis: Array | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, m) or (n, r)."""
-        return self.X.shape[0], (self.points if self.basis is None else self.basis.T).shape[0]
-
-    def __getitem__(self, rows: Any) -> Array:
-        """Evaluate some of the rows."""
-        some = self.X[rows]
-        values = np.empty((some.shape[0], self.points.shape[0]))
-        self.kernel.fill(values, some, self.points)
-        return values if self.basis is None else values @ self.basis
-
-
-@dataclass(frozen=True, eq=False)
-class Landmarks:
-    """Points, and what makes features of the kernel between them and a row.
-
-    Attributes
-    ----------
-    points : array or sparse matrix of shape (m, d)
-    kernel : Kernel
-    basis : array of shape (m, r)
-        T.
-    """
-
-    points: Any
-    kernel: Kernel
-    basis: Array
-
-    @classmethod
-    def at(cls, points: Any, kernel: Kernel) -> Landmarks:
-        """Evaluate the kernel between the points."""
-        return cls(points, kernel, whitening(kernel, points))
-
-    def features(self, X: Any) -> KernelRows:
-        """Give φ(x) of each row."""
-        return KernelRows(_by_rows(X), self.points, self.kernel, self.basis)
-
-    def values(self, X: Any) -> KernelRows:
-        """Give k_m(x) of each row."""
-        return KernelRows(_by_rows(X), self.points, self.kernel)
-
-
-def _by_rows(X: Any) -> Any:
-    return X.tocsr() if hasattr(X, "tocsr") else X  # rows of a CSC matrix are slow to cut out
-
-
-def whitening(kernel: Kernel, landmarks: Any) -> Array:
-    """Give T, shape (m, r), without the directions that are rounding."""
-    matrix = _matrix(kernel, landmarks)
-    values, vectors = linalg.eigh((matrix + matrix.T) / 2.0, driver="evd", check_finite=False)
-    largest = float(values[-1])
-    if values[0] < -1e-9 * max(largest, 1e-300):
-        raise not_semidefinite_error(kernel, fit_intercept=True)
-    kept = values > SMALLEST * largest
-    whitened: Array = vectors[:, kept] / np.sqrt(values[kept])
-    return whitened
-
-
-def _matrix(kernel: Kernel, points: Any) -> Array:
-    """Evaluate the kernel between points in the way that rows meet them."""
-    matrix = kernel.training_matrix(points)
-    require_finite(matrix, kernel)
-    return matrix
 
 
 def find_landmarks(
@@ -199,7 +105,8 @@ def leverages(X: Any, kernel: Kernel, rng: np.random.Generator, alpha: float) ->
     """
     n = X.shape[0]
     pilots = X[np.sort(rng.choice(n, size=min(PILOTS, n), replace=False))]
-    matrix = _matrix(kernel, pilots)
+    matrix = kernel.training_matrix(pilots)
+    require_finite(matrix, kernel)
     shift = max(alpha * len(matrix) / n, 1e-8 * float(np.trace(matrix)))
     try:
         factor = linalg.cho_factor(matrix + shift * np.eye(len(matrix)), lower=True)

@@ -43,8 +43,9 @@ from gferm.kernels import (
     not_semidefinite_error,
     require_finite,
 )
-from gferm.landmarks import WAYS, Landmarks, find_landmarks
+from gferm.landmarks import WAYS, find_landmarks
 from gferm.losses import Loss, as_loss
+from gferm.nystroem import Landmarks
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
 from gferm.solver.factorization import is_positive_semidefinite
@@ -223,10 +224,11 @@ class FairModel(KernelMachine, ABC):
         """Give the features φ(x) of all rows, (n, r), in blocks."""
         assert data.landmarks is not None
         # a search finds the points once, for several kernels
-        rows = Landmarks.at(data.landmarks.points, self._kernel()).features(data.X)
+        landmarks = Landmarks.at(data.landmarks.points, self._kernel())
+        rows = landmarks.features(data.X)
         features = np.empty(rows.shape)
         for part in row_blocks(*rows.shape, 2**22):
-            features[part] = rows[part]
+            features[part] = landmarks.finish(rows[part].T).T
         return features
 
     def _choose(self, data: TrainingData) -> SolverChoice:
@@ -287,7 +289,8 @@ class FairModel(KernelMachine, ABC):
             require_finite(system.matrix, self._kernel())
             return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
         if data.landmarks is not None:
-            system = linear_system(data.landmarks.features(data.X), target, columns, **options)
+            features, finish = data.landmarks.features(data.X), data.landmarks.finish
+            system = linear_system(features, target, columns, finish=finish, **options)
             require_finite(system.matrix, self._kernel())
             system = system.read_by(data.landmarks.values(data.X), data.landmarks.basis)
             return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)

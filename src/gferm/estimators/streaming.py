@@ -25,8 +25,8 @@ from gferm.estimators.training import (
 )
 from gferm.exceptions import NothingToCompareError
 from gferm.kernels import Kernel, require_finite
-from gferm.landmarks import Landmarks
 from gferm.losses import LOSSES, as_loss
+from gferm.nystroem import Landmarks
 from gferm.sensitive import SensitiveColumn
 from gferm.solver.choice import factorize_system
 from gferm.solver.moments import Origin
@@ -189,6 +189,8 @@ def solve_stream(model: FairModel) -> Solution:
     """Solve the learning problem of the sums in ``stream_``, and set the fitted attributes."""
     agreement, summary = model.stream_.agreement, model.stream_.summary
     cells, contrasts, landmarks = None, None, agreement.landmarks
+    if landmarks is not None:
+        summary = summary.finished(landmarks.finish)
     probe = np.zeros((summary.moments.shift.size, 0))
     if agreement.scheme is not None:
         try:

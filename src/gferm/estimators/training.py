@@ -15,7 +15,7 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts, build_contrasts
-from gferm.landmarks import Landmarks
+from gferm.nystroem import Landmarks
 from gferm.sensitive import SensitiveColumn, read_sensitive_features
 
 

@@ -11,7 +11,7 @@ from gferm.arrays import Array
 from gferm.blocks import row_blocks
 from gferm.kernels import center_kernel
 from gferm.solver.geometry import KernelGeometry
-from gferm.solver.moments import ROUNDING, Origin, above_rounding, sum_over
+from gferm.solver.moments import ROUNDING, Finish, Origin, above_rounding, sum_over
 from gferm.solver.system import System, Target
 
 
@@ -75,14 +75,18 @@ def linear_system(
     *,
     weight: Array | None = None,
     fit_intercept: bool = True,
+    finish: Finish | None = None,
 ) -> System:
     """Write the problem in the d coefficients of the features, in one pass over blocks of rows.
 
-    Neither a centred copy of X nor an n×n array is made.
+    Neither a centred copy of X nor an n×n array is made. ``finish`` makes the features themselves
+    of those that are summed.
     """
     X = X.tocsr() if hasattr(X, "tocsr") else X  # rows of a CSC matrix are slow to cut out
     targets = y[:, None]
     origin = Origin.near_the_mean(X, targets, weight, fit_intercept=fit_intercept)
     moments, probe = sum_over(X, targets, weight, origin, columns)
+    if finish is not None:
+        moments, probe = moments.finished(finish), finish(probe)
     system, _ = moments.system(probe, X, weight, fit_intercept=fit_intercept)
     return system

@@ -9,9 +9,9 @@ learning problem in the d weights of the features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from gferm.blocks import dense, row_blocks
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.system import System, Target
 from gferm.threads import for_each
+
+Finish: TypeAlias = Callable[[Array], Array]
+"""A linear map of the features, applied to the rows of an array of shape (d, …)."""
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 BLOCK = 2**18  # doubles of a block
@@ -94,6 +97,17 @@ class Moments:
     @property
     def _sums(self) -> tuple[Any, ...]:
         return self.mass, self.shift, self.scatter, self.cross, self.rise, self.square
+
+    def finished(self, finish: Finish) -> Moments:
+        """Give the sums of other features, linear in these."""
+        x = finish(self.origin.x[:, None])[:, 0]
+        return replace(
+            self,
+            origin=replace(self.origin, x=x),
+            shift=finish(self.shift[:, None])[:, 0],
+            scatter=finish(finish(self.scatter).T),
+            cross=finish(self.cross),
+        )
 
     def spread(self, *, fit_intercept: bool) -> Array:
         """Give Σ w x² of every feature, about its mean if there is an intercept."""

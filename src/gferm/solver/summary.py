@@ -25,7 +25,7 @@ from gferm.bins import NoBins
 from gferm.cells import Cells, CellScheme, Score
 from gferm.contrasts import Contrasts, Covariances, combine_cells, no_contrasts
 from gferm.exceptions import NothingToCompareError
-from gferm.solver.moments import Moments, Origin, sum_over
+from gferm.solver.moments import Finish, Moments, Origin, sum_over
 from gferm.solver.system import System
 
 
@@ -99,6 +99,11 @@ class Summary:
             self.rise + other.rise,
             tuple(map(add, self.scores, other.scores)),
         )
+
+    def finished(self, finish: Finish) -> Summary:
+        """Give the sums of other features, linear in these."""
+        moments = self.moments.finished(finish)
+        return replace(self, moments=moments, members=finish(self.members))
 
     def system(self, probe: Array, *, fit_intercept: bool) -> System:
         """Write the learning problem in the features; there are no rows to go back to."""

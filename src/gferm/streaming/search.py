@@ -204,20 +204,22 @@ def _judge(
 ) -> tuple[Array, list[SearchFold]]:
     """Give the figures, shape (n_folds, 3, n_settings), and what each fold could compare."""
     agreement = streams[0].agreement
-    whole = total([stream.summary for stream in streams])
-    everybody = _constraint(model, whole, agreement)[0]
+    summaries = [stream.summary for stream in streams]
+    if agreement.landmarks is not None:
+        summaries = [summary.finished(agreement.landmarks.finish) for summary in summaries]
+    everybody = _constraint(model, total(summaries), agreement)[0]
     figures, folds = [], []
-    for k, stream in enumerate(streams):
-        rest = total([other.summary for j, other in enumerate(streams) if j != k])
+    for k, held_out in enumerate(summaries):
+        rest = total(summaries[:k] + summaries[k + 1 :])
         fold, probe = _fold(model, rest, agreement, everybody)
         system = rest.system(probe, fit_intercept=model.fit_intercept)
         weights, intercepts = solve_grid(system, [system.target], fold, grid)
         weights, intercepts = weights.reshape(-1, weights.shape[-1]), intercepts.ravel()
-        contrasts, at = _constraint(model, stream.summary, agreement)
+        contrasts, at = _constraint(model, held_out, agreement)
         gaps = np.full(len(weights), np.nan)
         if contrasts is not None:
             gaps = np.array([contrasts.violation_of(one) for one in weights @ at])
-        errors = mean_squared_errors(stream.summary, weights, intercepts)
+        errors = mean_squared_errors(held_out, weights, intercepts)
         usable = np.isfinite(errors)
         figures.append(np.array([errors, np.where(usable, gaps, np.nan), usable]))
         folds.append(fold)

@@ -1,0 +1,208 @@
+"""Nyström's features: a kernel machine whose functions live on m points, whatever n is.
+
+f = Σ_j β_j k(z_j, ·) + b on landmarks z_1 … z_m instead of all n rows. With K_mm = L Lᵀ and
+k_m(x) = (k(z_1, x), …, k(z_m, x)), the features
+
+    φ(x) = L⁻¹ k_m(x)
+
+make a linear problem of it: ‖w‖ is the norm of f in the kernel's own space, and β = L⁻ᵀ w. L is a
+Cholesky factor with pivots: points that the others explain, but for rounding, are left out.
+
+What is summed are not φ(x) but features that cost less, with only the first h pivots solved for,
+
+    ψ(x) = ( L₁₁⁻¹ k_h(x),  k_rest(x) − L₂₁ L₁₁⁻¹ k_h(x) ),      φ = (I ⊕ L₂₂⁻¹) ψ,
+
+and sums of ψ become sums of φ at the end. With h = 0 a row costs one product instead of two.
+But the rounding of Σ ψψᵀ is multiplied by L₂₂⁻¹ twice: h is as large as it must be for the digits
+that sums of φ would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+from scipy.linalg import lapack
+
+from gferm.arrays import Array
+from gferm.blocks import row_blocks
+from gferm.kernels import Kernel, not_semidefinite_error, require_finite
+
+SMALLEST = 1e-13  # pivot of K_mm that is kept, beside its norm: less is mostly rounding
+AMPLIFIED = 16.0  # rounding of sums, at most, beside that of sums of φ
+STEP = 256  # pivots solved for at once
+NEGATIVE = 1e-9  # what a matrix may have below zero, beside its norm
+ROWS = 2**20  # doubles of rows solved for at once
+PROBES, ITERATIONS = 8, 10  # of a norm that is estimated
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """The matrix k_m(x), a row for each row of X, evaluated only where somebody looks.
+
+    Attributes
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    points : array or sparse matrix of shape (m, d)
+    kernel : Kernel
+    """
+
+    X: Any
+    points: Any
+    kernel: Kernel
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, m)."""
+        return self.X.shape[0], self.points.shape[0]
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Evaluate some of the rows."""
+        some = self.X[rows]
+        values = np.empty((some.shape[0], self.points.shape[0]))
+        self.kernel.fill(values, some, self.points)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRows(KernelRows):
+    """The matrix ψ(x).
+
+    Attributes
+    ----------
+    factor : array of shape (m, m)
+        L.
+    solved : int
+        h.
+    """
+
+    factor: Array
+    solved: int
+
+    def __getitem__(self, rows: Any) -> Array:
+        """Evaluate some of the rows."""
+        values = super().__getitem__(rows)
+        steps = [slice(at, min(at + STEP, self.solved)) for at in range(0, self.solved, STEP)]
+        inverses = [_inverse(self.factor[step, step]).T for step in steps]
+        for part in row_blocks(len(values), values.shape[1], ROWS):
+            block = values[part]
+            for step, inverse in zip(steps, inverses, strict=True):
+                block[:, step] = block[:, step] @ inverse
+                block[:, step.stop :] -= block[:, step] @ self.factor[step.stop :, step].T
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Points, and what makes features of the kernel between them and a row.
+
+    Attributes
+    ----------
+    points : array or sparse matrix of shape (m, d)
+        In the order of the pivots.
+    kernel : Kernel
+    factor : array of shape (m, m)
+        L, of the kernel between the points.
+    solved : int
+        h.
+    """
+
+    points: Any
+    kernel: Kernel
+    factor: Array
+    solved: int
+
+    @classmethod
+    def at(cls, points: Any, kernel: Kernel) -> Landmarks:
+        """Evaluate the kernel between the points, and keep those that the others do not explain."""
+        factor, kept = factorize_points(kernel, points)
+        return cls(points[kept], kernel, factor, count_to_solve(factor))
+
+    def features(self, X: Any) -> FeatureRows:
+        """Give ψ(x) of each row."""
+        return FeatureRows(_by_rows(X), self.points, self.kernel, self.factor, self.solved)
+
+    def values(self, X: Any) -> KernelRows:
+        """Give k_m(x) of each row."""
+        return KernelRows(_by_rows(X), self.points, self.kernel)
+
+    def finish(self, sums: Array) -> Array:
+        """Turn ψ into φ, in the rows of an array of shape (m, …)."""
+        finished, tail = sums.copy(), slice(self.solved, None)
+        if self.solved < len(sums):
+            finished[tail] = linalg.solve_triangular(
+                self.factor[tail, tail], sums[tail], lower=True, check_finite=False
+            )
+        return finished
+
+    @cached_property
+    def basis(self) -> Array:
+        """Give L⁻ᵀ: φ(x) = k_m(x)·basis, and β = basis·w."""
+        return _inverse(self.factor).T
+
+
+def _by_rows(X: Any) -> Any:
+    return X.tocsr() if hasattr(X, "tocsr") else X  # rows of a CSC matrix are slow to cut out
+
+
+def factorize_points(kernel: Kernel, points: Any) -> tuple[Array, npt.NDArray[np.intp]]:
+    """Give L, and the numbers of the points that it is about, the least explained first."""
+    matrix = kernel.training_matrix(points)
+    require_finite(matrix, kernel)
+    size = float(np.linalg.norm(matrix))
+    given = None if kernel.is_semidefinite else matrix.copy()
+    packed, pivots, rank, _ = lapack.dpstrf(
+        matrix.T, tol=max(SMALLEST * size, np.finfo(float).tiny), lower=1, overwrite_a=1
+    )
+    factor, order = np.tril(packed[:, :rank]), pivots - 1
+    if given is not None:  # it stops where nothing is left, or where something negative is
+        left = given[np.ix_(order, order)] - factor @ factor.T
+        if float(np.abs(left).max(initial=0.0)) > NEGATIVE * size:
+            raise not_semidefinite_error(kernel, fit_intercept=True)
+    return np.ascontiguousarray(factor[:rank]), order[:rank]
+
+
+def count_to_solve(factor: Array) -> int:
+    """Give h, the least of 0, m/64, m/32, …, m with which sums of ψ keep enough digits."""
+    m = len(factor)
+    enough = AMPLIFIED * _norm2(lambda v: factor @ (factor.T @ v), m)
+    counts = [0, *(m >> shift for shift in range(6, 0, -1))]
+    return next((h for h in counts if amplification(factor[h:, h:]) <= enough), m)
+
+
+def amplification(tail: Array) -> float:
+    """Estimate the rounding of Σ φφᵀ over the landmarks themselves, in units of float64's.
+
+    Entry ij of Σ ψψᵀ, which is S² with S = L₂₂L₂₂ᵀ, is off by its share of dᵢdⱼ, d² = diag(S²):
+    what becomes of that is ‖L₂₂⁻¹ diag(d)‖². It takes m² work, with products of random vectors
+    for the diagonal.
+    """
+    probes = np.random.default_rng(0).standard_normal((len(tail), PROBES))
+    d = np.sqrt(np.mean((tail @ (tail.T @ probes)) ** 2, axis=1))
+
+    def solve(v: Array, transposed: bool) -> Array:
+        solved: Array = linalg.solve_triangular(
+            tail, v, lower=True, trans=int(transposed), check_finite=False
+        )
+        return solved
+
+    return _norm2(lambda v: d * solve(solve(d * v, transposed=False), transposed=True), len(tail))
+
+
+def _norm2(multiply: Callable[[Array], Array], size: int) -> float:
+    """Estimate the largest eigenvalue of a positive semi-definite matrix, from below."""
+    v, norm = np.random.default_rng(1).standard_normal(size), 0.0
+    for _ in range(ITERATIONS):
+        v = multiply(v / np.linalg.norm(v))
+        norm = float(np.linalg.norm(v))
+    return norm
+
+
+def _inverse(factor: Array) -> Array:
+    inverse, _ = lapack.dtrtri(factor, lower=1)
+    return np.ascontiguousarray(inverse)
