@@ -17,8 +17,9 @@ from benchmarks.measure import Row, peak_bytes, publish, seconds_side_by_side
 from gferm import FairRegressor
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.device import CPU
 from gferm.kernels import Kernel
-from gferm.landmarks import KernelRows
+from gferm.nystroem import KernelRows
 from gferm.streaming import Chunk, fit_stream
 
 ROWS, D, N_CHUNKS, RESIDENT = 125_000, 100, 80, 8
@@ -110,7 +111,7 @@ def _curved(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
 
 
 def _kernel_products(X: Array) -> Array:
-    rows = KernelRows(X, X[:LANDMARKS], Kernel("rbf", gamma=0.05))
+    rows = KernelRows(X, X[:LANDMARKS], Kernel("rbf", gamma=0.05), CPU)
     total = np.zeros((LANDMARKS, LANDMARKS))
     for part in row_blocks(*rows.shape, 2 * LANDMARKS**2):
         block = rows[part]

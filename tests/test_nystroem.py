@@ -8,6 +8,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm.blocks import row_blocks
+from gferm.device import CPU
 from gferm.kernels import Kernel
 from gferm.nystroem import (
     FeatureRows,
@@ -160,8 +161,8 @@ def test_only_the_rows_that_are_asked_for_are_evaluated():
             out[:] = 1.0
 
     for rows in (
-        KernelRows(X, X[:4], Spy("rbf")),
-        FeatureRows(X, X[:4], Spy("rbf"), np.eye(4), 4),
+        KernelRows(X, X[:4], Spy("rbf"), CPU),
+        FeatureRows(X, X[:4], Spy("rbf"), CPU, np.eye(4), 4),
     ):
         seen.clear()
         assert rows.shape == (N, 4)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
+from gferm.device import device_of
 
 
 def row_blocks(n_rows: int, n_columns: int, doubles: int = 2**18) -> list[slice]:
@@ -16,5 +17,6 @@ def row_blocks(n_rows: int, n_columns: int, doubles: int = 2**18) -> list[slice]
 
 
 def dense(block: Any) -> Array:
-    """Give rows, sparse or not, as a dense array of doubles."""
-    return np.asarray(block.toarray() if hasattr(block, "toarray") else block, dtype=np.float64)
+    """Give rows, sparse or not, as a dense array of NumPy's doubles."""
+    rows = block.toarray() if hasattr(block, "toarray") else device_of(block).get(block)
+    return np.asarray(rows, dtype=np.float64)

@@ -1,16 +1,26 @@
 """Where arrays live and who computes with them: NumPy on the CPU, or torch on a GPU.
 
 Code for both calls ``device.xp``, the module itself, with names that NumPy and torch share and axes
-by position: ``xp.sum(x, -1)``, ``xp.linalg.solve(a, b)``, ``xp.where``, ``@``.
+by position: ``xp.sum(x, -1)``, ``xp.linalg.solve(a, b)``, ``xp.where``, ``@``. What only one of
+them has is a method here.
+
+Large matrices live on a device. What has few columns is NumPy's everywhere: it goes to the matrix
+and comes back as a product (`Placed`), and nothing but the matrix notices where that is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import linalg, sparse
+
+from gferm.arrays import Array
 
 DEVICES = ("cpu", "cuda")
 
@@ -22,28 +32,156 @@ class Device:
     name: str
     xp: Any
 
-    def put(self, array: npt.ArrayLike) -> Any:
-        """Bring an array here."""
-        if self.xp is np:
+    def __reduce__(self) -> Any:  # a module cannot be pickled; its name can
+        return _device_at, (self.name, self.xp.__name__)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether this is NumPy."""
+        return self.xp is np
+
+    def at_once(self, on_cpu: int = 2**18) -> int:
+        """Numbers to work on at once: ``on_cpu``, such as fit a cache, or what keeps a GPU busy."""
+        return on_cpu if self.is_cpu else 2**26
+
+    def put(self, array: Any) -> Any:
+        """Bring an array here; one that is here already stays as it is."""
+        if self.is_cpu:
             return np.asarray(array)
-        return self.xp.as_tensor(np.ascontiguousarray(array), device=self.name)
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            array = array.copy()  # torch knows no array that must not be written
+        if not isinstance(array, self.xp.Tensor):
+            array = np.ascontiguousarray(array)
+        return self.xp.as_tensor(array, device=self.name)
 
     def empty(self, *shape: int) -> Any:
         """Take memory for float64 numbers."""
-        if self.xp is np:
+        if self.is_cpu:
             return np.empty(shape)
         return self.xp.empty(shape, dtype=self.xp.float64, device=self.name)
 
+    def zeros(self, *shape: int) -> Any:
+        """Take memory for float64 numbers that are zero."""
+        zeros = self.empty(*shape)
+        zeros[...] = 0.0
+        return zeros
+
     def get(self, array: Any) -> npt.NDArray[Any]:
         """Bring an array to NumPy."""
-        return np.asarray(array if self.xp is np else array.cpu())
+        return np.asarray(array if self.is_cpu else array.cpu())
+
+    def single(self, array: Any) -> Any:
+        """Round to float32."""
+        return array.astype(np.float32) if self.is_cpu else array.to(self.xp.float32)
+
+    def double(self, array: Any) -> Any:
+        """Give as float64."""
+        return array.astype(np.float64) if self.is_cpu else array.to(self.xp.float64)
+
+    def cholesky(self, matrix: Any) -> Any:
+        """Give the lower factor; a matrix that is not positive definite is a LinAlgError."""
+        if self.is_cpu:
+            return np.linalg.cholesky(matrix)
+        factor, info = self.xp.linalg.cholesky_ex(matrix)
+        if int(info) != 0:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        return factor
+
+    def solve_lower(self, factor: Any, rhs: Any, *, transposed: bool = False) -> Any:
+        """Solve L x = rhs, or Lᵀ x = rhs; what is above the diagonal is not looked at."""
+        if self.is_cpu:
+            return linalg.solve_triangular(
+                factor, rhs, lower=True, trans=int(transposed), check_finite=False
+            )
+        triangle = factor.mT if transposed else factor
+        return self.xp.linalg.solve_triangular(triangle, rhs, upper=transposed)
+
+    def times_columns(self, matrix: Any, columns: sparse.csr_array) -> Array:
+        """Multiply a matrix that is here, transposed, with sparse columns: matrixᵀ·columns."""
+        if self.is_cpu:
+            return np.asarray(columns.T @ matrix).T
+        entries, dense = columns.tocoo(), self.zeros(*columns.shape)
+        places = self.put(entries.row.astype(np.intp)), self.put(entries.col.astype(np.intp))
+        dense[places] = self.put(entries.data)
+        return self.get(matrix.T @ dense)
+
+    @property
+    def free_bytes(self) -> int:
+        """Memory that may be taken now."""
+        if self.name.startswith("cuda"):
+            self.xp.cuda.empty_cache()  # what torch keeps for itself is free, too
+            return int(self.xp.cuda.mem_get_info(self.name)[0])
+        try:
+            meminfo = Path("/proc/meminfo").read_text(encoding="ascii")
+        except OSError:  # not every system tells
+            return 2**63
+        return int(meminfo.partition("MemAvailable:")[2].split()[0]) * 1024
+
+    @property
+    def out_of_memory(self) -> type[Exception]:
+        """What it raises when there is no memory left."""
+        if self.is_cpu:
+            return MemoryError
+        error: type[Exception] = self.xp.OutOfMemoryError
+        return error
 
     @property
     def description(self) -> str:
         """The device in words, for results."""
-        if self.name != "cuda":
+        if not self.name.startswith("cuda"):
             return "CPU"
-        return str(self.xp.cuda.get_device_name())
+        return str(self.xp.cuda.get_device_name(self.name))
+
+
+CPU = Device("cpu", np)
+
+
+def _device_at(name: str, library: str) -> Device:
+    return Device(name, import_module(library))
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A matrix on a device that multiplies NumPy's arrays: they travel, and it stays."""
+
+    matrix: Any
+    device: Device
+
+    __array_ufunc__ = None  # NumPy leaves ``array @ placed`` to __rmatmul__
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the matrix."""
+        rows, columns = self.matrix.shape
+        return int(rows), int(columns)
+
+    @cached_property
+    def T(self) -> Placed:
+        """The transpose, in the same memory."""
+        return Placed(self.matrix.T, self.device)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __matmul__(self, right: Array) -> Array:
+        return self.device.get(self.matrix @ self.device.put(right))
+
+    def __rmatmul__(self, left: Array) -> Array:
+        return self.device.get(self.device.put(left) @ self.matrix)
+
+
+def device_of(array: Any) -> Device:
+    """Say where an array lives; what is neither NumPy's nor torch's counts as NumPy's."""
+    if not is_tensor(array):
+        return CPU
+    import torch
+
+    return Device(str(array.device), torch)
+
+
+def is_tensor(array: Any) -> bool:
+    """Say whether this is torch's, without importing it."""
+    return type(array).__module__.partition(".")[0] == "torch"
 
 
 def open_device(name: str) -> Device:
@@ -57,7 +195,7 @@ def open_device(name: str) -> Device:
     if name not in DEVICES:
         raise ValueError(f"device={name!r} is unknown; use one of {list(DEVICES)}.")
     if name == "cpu":
-        return Device("cpu", np)
+        return CPU
     try:
         import torch
     except ImportError as error:

@@ -17,13 +17,14 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.device import CPU, Device, device_of
 from gferm.threads import for_each
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 NONNEGATIVE_ONLY = frozenset({"chi2", "additive_chi2"})
 DENSE_ONLY = NONNEGATIVE_ONLY | {"precomputed"}
 SYMMETRY_TOLERANCE = 1e-10
-Product = Callable[[Array, Array, Array], None]
+Product = Callable[[Any, Any, Any], None]
 KERNEL_BLOCK = 2**20  # doubles evaluated at once
 
 
@@ -61,43 +62,44 @@ class Kernel:
         """Relative precision of the matrix: its own if it is given, else that of float64."""
         return float(np.finfo(X.dtype if self.metric == "precomputed" else np.float64).eps)
 
-    def fill(self, out: Array, X: Any, Y: Any, product: Product | None = None) -> None:
-        """Evaluate the kernel between the rows of X and Y into ``out``, on all cores.
+    def fill(self, out: Any, X: Any, Y: Any, product: Product | None = None) -> None:
+        """Evaluate the kernel between the rows of X and Y into ``out``, where that lives.
 
         ``product`` says whose BLAS multiplies: NumPy's, or that of what follows (threads.py).
         """
-        if self.metric == "rbf" and isinstance(X, np.ndarray) and isinstance(Y, np.ndarray):
+        device = device_of(out)
+        dense = isinstance(X, np.ndarray) and isinstance(Y, np.ndarray)
+        if dense and self.metric == "rbf":
             gamma = 1.0 / Y.shape[1] if self.gamma is None else self.gamma
-            _fill_gaussian(out, X, Y, gamma, product or product_by_numpy)
+            _fill_gaussian(out, device.put(X), device.put(Y), gamma, product or multiply)
             return
 
         def evaluate(rows: slice) -> None:
-            out[rows] = self(X[rows], Y)
+            out[rows] = device.put(self(X[rows], Y))
 
         for_each(evaluate, row_blocks(len(out), out.shape[1], KERNEL_BLOCK))
 
-    def training_matrix(self, X: Any) -> Array:
+    def training_matrix(self, X: Any, device: Device = CPU) -> Any:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""
         if self.metric == "precomputed":
             _check_square(X)
-            matrix = np.array(X, dtype=np.float64, order="C")
-            _check_symmetric(matrix, self.precision(X))
-        elif callable(self.metric):
-            matrix = np.ascontiguousarray(self(X))
+            _check_symmetric(X, self.precision(X))
+            return device.put(np.array(X, dtype=np.float64, order="C"))
+        if callable(self.metric):
             # scikit-learn evaluates one triangle and mirrors it: the other is looked at in a sample
             rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 8)).astype(int)
             _check_symmetric(self(X[rows], X[rows].copy()), self.precision(X))
-        else:
-            matrix = np.empty((X.shape[0], X.shape[0]))
-            self.fill(matrix, X, X, product=product_by_scipy)
-            if self.metric == "rbf":  # the product leaves rounding, which a large gamma amplifies
-                np.fill_diagonal(matrix, 1.0)
+            return device.put(np.ascontiguousarray(self(X)))
+        matrix = device.empty(X.shape[0], X.shape[0])
+        self.fill(matrix, X, X, product=product_by_scipy if device.is_cpu else None)
+        if self.metric == "rbf":  # the product leaves rounding, which a large gamma amplifies
+            matrix.reshape(-1)[:: len(matrix) + 1] = 1.0
         return matrix
 
 
-def product_by_numpy(left: Array, right: Array, out: Array) -> None:
-    """Write left·rightᵀ into ``out``."""
-    np.matmul(left, right.T, out=out)
+def multiply(left: Any, right: Any, out: Any) -> None:
+    """Write left·rightᵀ into ``out``, with NumPy's BLAS or on a device."""
+    device_of(out).xp.matmul(left, right.T, out=out)
 
 
 def product_by_scipy(left: Array, right: Array, out: Array) -> None:
@@ -105,29 +107,30 @@ def product_by_scipy(left: Array, right: Array, out: Array) -> None:
     blas.dgemm(1.0, right.T, left.T, trans_a=1, c=out.T, overwrite_c=1)
 
 
-def _fill_gaussian(out: Array, X: Array, Y: Array, gamma: float, product: Product) -> None:
+def _fill_gaussian(out: Any, X: Any, Y: Any, gamma: float, product: Product) -> None:
     """Fold −γ‖x − y‖² into one matrix product, [√2γ x, −γ‖x‖², 1]·[√2γ y, 1, −γ‖y‖²].
 
     It is taken in blocks of ``out``, which are still in cache when exp reads them. The rows are
     moved to the mean of Y first, which changes no distance and keeps digits.
     """
-    center, root = Y.mean(axis=0), np.sqrt(2.0 * gamma)
+    device = device_of(out)
+    xp, center, root = device.xp, Y.mean(0), (2.0 * gamma) ** 0.5
 
-    def extend(rows: Array) -> tuple[Array, Array]:
-        extended = np.empty((len(rows), rows.shape[1] + 2))
-        scaled = np.subtract(rows, center, out=extended[:, :-2])
+    def extend(rows: Any) -> tuple[Any, Any]:
+        extended = device.empty(len(rows), rows.shape[1] + 2)
+        scaled = xp.subtract(rows, center, out=extended[:, :-2])
         scaled *= root
-        return extended, -0.5 * np.einsum("ij,ij->i", scaled, scaled)
+        return extended, -0.5 * xp.einsum("ij,ij->i", scaled, scaled)
 
     left, left_norms = extend(X)
     left[:, -2], left[:, -1] = left_norms, 1.0
     right, right_norms = extend(Y)
     right[:, -2], right[:, -1] = 1.0, right_norms
-    for rows in row_blocks(len(out), out.shape[1]):
+    for rows in row_blocks(len(out), out.shape[1], device.at_once()):
         block = out[rows]
         product(left[rows], right, block)
-        np.minimum(block, 0.0, out=block)
-        np.exp(block, out=block)
+        xp.clip(block, None, 0.0, out=block)
+        xp.exp(block, out=block)
 
 
 def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
@@ -143,9 +146,11 @@ def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
     )
 
 
-def require_finite(matrix: Array, kernel: Kernel) -> None:
+def require_finite(matrix: Any, kernel: Kernel) -> None:
     """Refuse a matrix that overflowed, before a factorisation turns it into a model of NaN."""
-    if not all(np.isfinite(matrix[rows]).all() for rows in row_blocks(*matrix.shape)):
+    device = device_of(matrix)
+    blocks = row_blocks(len(matrix), matrix.shape[1], device.at_once())
+    if not all(bool(device.xp.isfinite(matrix[rows]).all()) for rows in blocks):
         raise ValueError(
             f"kernel={kernel.metric!r} gives values that are not finite on these data. Scale X, "
             "for example with a StandardScaler in a Pipeline, or check the kernel and its gamma, "
@@ -153,15 +158,15 @@ def require_finite(matrix: Array, kernel: Kernel) -> None:
         )
 
 
-def center_kernel(matrix: Array, weight: Array | None) -> Array:
+def center_kernel(matrix: Any, weight: Array | None) -> Array:
     """Centre a kernel matrix in feature space, in place; return its (weighted) row means."""
-    n = len(matrix)
-    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    means: Array = matrix @ share
+    n, device = len(matrix), device_of(matrix)
+    share = device.put(np.full(n, 1.0 / n) if weight is None else weight / weight.sum())
+    means = matrix @ share
     shift = means - 0.5 * float(means @ share)
-    for rows in row_blocks(n, n):
-        matrix[rows] -= np.add.outer(shift[rows], shift)  # in one go: symmetric to the last digit
-    return means
+    for rows in row_blocks(n, n, device.at_once()):
+        matrix[rows] -= shift[rows, None] + shift  # in one go: symmetric to the last digit
+    return device.get(means)
 
 
 def _check_square(matrix: Any) -> None:

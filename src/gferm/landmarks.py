@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_random_state
 
 from gferm.arrays import Array, Codes
 from gferm.blocks import row_blocks
+from gferm.device import CPU
 from gferm.kernels import DENSE_ONLY, Kernel, not_semidefinite_error, require_finite
 from gferm.nystroem import KernelRows
 
@@ -113,7 +114,7 @@ def leverages(X: Any, kernel: Kernel, rng: np.random.Generator, alpha: float) ->
     except linalg.LinAlgError:
         raise not_semidefinite_error(kernel, fit_intercept=True) from None
     left = np.empty(n)
-    rows_of_pilots = KernelRows(X, pilots, kernel)
+    rows_of_pilots = KernelRows(X, pilots, kernel, CPU)
     for rows in row_blocks(n, len(matrix), KERNEL_BLOCK):
         values = rows_of_pilots[rows]
         explained = np.einsum("ij,ji->i", values, linalg.cho_solve(factor, values.T))

@@ -31,6 +31,7 @@ from scipy.linalg import lapack
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.device import CPU, Device, Placed
 from gferm.kernels import Kernel, not_semidefinite_error, require_finite
 
 SMALLEST = 1e-13  # pivot of K_mm that is kept, beside its norm: less is mostly rounding
@@ -50,28 +51,35 @@ class KernelRows:
     X : array or sparse matrix of shape (n, d)
     points : array or sparse matrix of shape (m, d)
     kernel : Kernel
+    device : Device
     """
 
     X: Any
     points: Any
     kernel: Kernel
+    device: Device
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, m)."""
         return self.X.shape[0], self.points.shape[0]
 
-    def __getitem__(self, rows: Any) -> Array:
-        """Evaluate some of the rows."""
+    def evaluate(self, rows: Any) -> Any:
+        """Evaluate some of the rows on the device."""
         some = self.X[rows]
-        values = np.empty((some.shape[0], self.points.shape[0]))
+        values = self.device.empty(some.shape[0], self.points.shape[0])
         self.kernel.fill(values, some, self.points)
         return values
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Evaluate some of the rows, to be multiplied with NumPy's arrays."""
+        values = self.evaluate(rows)
+        return values if self.device.is_cpu else Placed(values, self.device)
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureRows(KernelRows):
-    """The matrix ψ(x).
+    """The matrix ψ(x); its rows stay on the device, where they are summed.
 
     Attributes
     ----------
@@ -84,17 +92,29 @@ class FeatureRows(KernelRows):
     factor: Array
     solved: int
 
-    def __getitem__(self, rows: Any) -> Array:
+    def __getitem__(self, rows: Any) -> Any:
         """Evaluate some of the rows."""
-        values = super().__getitem__(rows)
-        steps = [slice(at, min(at + STEP, self.solved)) for at in range(0, self.solved, STEP)]
-        inverses = [_inverse(self.factor[step, step]).T for step in steps]
-        for part in row_blocks(len(values), values.shape[1], ROWS):
+        values = self.evaluate(rows)
+        for part in row_blocks(len(values), values.shape[1], self.device.at_once(ROWS)):
             block = values[part]
-            for step, inverse in zip(steps, inverses, strict=True):
+            for step, inverse, below in self._steps:
                 block[:, step] = block[:, step] @ inverse
-                block[:, step.stop :] -= block[:, step] @ self.factor[step.stop :, step].T
+                block[:, step.stop :] -= block[:, step] @ below
         return values
+
+    @cached_property
+    def _steps(self) -> list[tuple[slice, Any, Any]]:
+        """For some pivots at a time: their L⁻ᵀ, and what they take from all later ones."""
+        steps = [slice(at, min(at + STEP, self.solved)) for at in range(0, self.solved, STEP)]
+        put = self.device.put
+        return [
+            (
+                step,
+                put(_inverse(self.factor[step, step]).T),
+                put(self.factor[step.stop :, step].T),
+            )
+            for step in steps
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +143,14 @@ class Landmarks:
         factor, kept = factorize_points(kernel, points)
         return cls(points[kept], kernel, factor, count_to_solve(factor))
 
-    def features(self, X: Any) -> FeatureRows:
+    def features(self, X: Any, device: Device = CPU) -> FeatureRows:
         """Give ψ(x) of each row."""
-        return FeatureRows(_by_rows(X), self.points, self.kernel, self.factor, self.solved)
+        rows = _by_rows(X), self.points, self.kernel, device
+        return FeatureRows(*rows, self.factor, self.solved)
 
-    def values(self, X: Any) -> KernelRows:
+    def values(self, X: Any, device: Device = CPU) -> KernelRows:
         """Give k_m(x) of each row."""
-        return KernelRows(_by_rows(X), self.points, self.kernel)
+        return KernelRows(_by_rows(X), self.points, self.kernel, device)
 
     def finish(self, sums: Array) -> Array:
         """Turn ψ into φ, in the rows of an array of shape (m, …)."""

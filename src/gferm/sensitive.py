@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gferm.foreign import as_numpy
+
 NUMBERS = (Real, Decimal, np.bool_)
 
 
@@ -93,7 +95,7 @@ def _split(features: Any) -> list[tuple[str, Any]]:
 
 def _as_array(values: Any) -> npt.NDArray[Any]:
     """Read a container, keeping the gaps and numbers that NumPy would write out as text."""
-    array = np.asarray(values)
+    array = np.asarray(as_numpy(values))
     if np.ma.is_masked(values):
         array = array.astype(object)
         array[np.ma.getmaskarray(values)] = None

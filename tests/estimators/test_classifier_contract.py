@@ -88,6 +88,7 @@ ARGUMENTS = {
     "solver": "spectrum",
     "tol": 1e-5,
     "max_iter": 777,
+    "device": "cpu",
     "random_state": 3,
 }
 

@@ -93,6 +93,7 @@ ARGUMENTS = {
     "solver": "spectrum",
     "tol": 1e-5,
     "max_iter": 77,
+    "device": "cpu",
     "random_state": 3,
 }
 

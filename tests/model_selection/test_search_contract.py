@@ -93,6 +93,7 @@ SHARED = {
     "fit_intercept": False,
     "tol": 1e-5,
     "max_iter": 777,
+    "device": "cpu",
     "cv": KFold(3, shuffle=True, random_state=0),
     "unfairness": mean_distance,
     "selection": lowest_error(),

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from gferm.solver.blocked import is_positive_semidefinite
 from gferm.solver.factorization import (
     Cholesky,
     NotPositiveDefiniteError,
     Spectrum,
-    is_positive_semidefinite,
 )
 
 

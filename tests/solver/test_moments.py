@@ -12,6 +12,7 @@ from scipy import sparse
 
 import gferm.solver.moments as moments_file
 from gferm.blocks import row_blocks
+from gferm.device import CPU
 from gferm.kernels import Kernel
 from gferm.landmarks import KernelRows
 from gferm.solver.assemble import linear_system
@@ -289,7 +290,7 @@ def test_groups_that_agree_exactly_leave_no_contrast():
 def test_threads_do_not_change_the_sums_nor_the_rows(kind, weighted, monkeypatch):
     rows = Rows(n=400, weighted=weighted, kind="dense" if kind == "kernel" else kind)
     if kind == "kernel":  # whose evaluation uses threads, too
-        rows.X = KernelRows(rows.X, rows.X[:D], Kernel("laplacian", gamma=0.1))
+        rows.X = KernelRows(rows.X, rows.X[:D], Kernel("laplacian", gamma=0.1), CPU)
     data = rows.X, rows.targets, rows.weight
     before = [None if part is None else part[:].copy() for part in data]
     columns = sparse.csr_array(rows.rng.normal(size=(400, 3)))

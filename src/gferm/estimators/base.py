@@ -29,8 +29,10 @@ from gferm.bins import Bins
 from gferm.blocks import row_blocks
 from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
+from gferm.device import CPU, DEVICES, Device
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import speak_up, unchanged_on_error
+from gferm.estimators.placing import with_room_for
 from gferm.estimators.training import (
     TrainingData,
     compare_cells,
@@ -38,6 +40,7 @@ from gferm.estimators.training import (
     read_training_data,
 )
 from gferm.exceptions import NothingToCompareError
+from gferm.foreign import as_numpy, device_for
 from gferm.kernels import (
     center_kernel,
     not_semidefinite_error,
@@ -47,8 +50,8 @@ from gferm.landmarks import WAYS, find_landmarks
 from gferm.losses import Loss, as_loss
 from gferm.nystroem import Landmarks
 from gferm.solver.assemble import kernel_system, linear_system
+from gferm.solver.blocked import is_positive_semidefinite
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
-from gferm.solver.factorization import is_positive_semidefinite
 from gferm.solver.learn import first_shift, learn
 from gferm.solver.projection import Solution
 from gferm.solver.support_vectors import solve_by_libsvm
@@ -80,6 +83,7 @@ class FairModel(KernelMachine, ABC):
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "device": [StrOptions(set(DEVICES)), None],
         "random_state": ["random_state"],
     }
 
@@ -106,6 +110,7 @@ class FairModel(KernelMachine, ABC):
         solver: str,
         tol: float,
         max_iter: int,
+        device: str | None,
         random_state: Any,
     ) -> None:
         self.loss = loss
@@ -128,6 +133,7 @@ class FairModel(KernelMachine, ABC):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.device = device
         self.random_state = random_state
 
     @abstractmethod
@@ -181,18 +187,18 @@ class FairModel(KernelMachine, ABC):
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TrainingData:
         # Kernel values need float64 rows; a linear pass converts block by block instead.
-        as_given = self.kernel in ("linear", "precomputed")
+        as_given, device = self.kernel in ("linear", "precomputed"), device_for(self.device, X)
         data = read_training_data(
             self,
-            X,
-            y,
-            sample_weight,
+            as_numpy(X),
+            as_numpy(y),
+            as_numpy(sample_weight),
             dtype=(np.float64, np.float32) if as_given else np.float64,
             accept_sparse=self._accept_sparse,
             **self._label_checks,
             **checks,
         )
-        data = replace(data, y=self._check_labels(data.y))
+        data = replace(data, y=self._check_labels(data.y), device=device)
         self._require_suitable(data.X)
         return data
 
@@ -225,16 +231,18 @@ class FairModel(KernelMachine, ABC):
         assert data.landmarks is not None
         # a search finds the points once, for several kernels
         landmarks = Landmarks.at(data.landmarks.points, self._kernel())
-        rows = landmarks.features(data.X)
+        rows = landmarks.features(data.X, data.device)
         features = np.empty(rows.shape)
-        for part in row_blocks(*rows.shape, 2**22):
-            features[part] = landmarks.finish(rows[part].T).T
+        for part in row_blocks(*rows.shape, data.device.at_once(2**22)):
+            features[part] = landmarks.finish(data.device.get(rows[part]).T).T
         return features
 
     def _choose(self, data: TrainingData) -> SolverChoice:
-        return self._choose_for(data.X.shape, data.landmarks)
+        return self._choose_for(data.X.shape, data.landmarks, data.device)
 
-    def _choose_for(self, shape: tuple[int, int], landmarks: Landmarks | None) -> SolverChoice:
+    def _choose_for(
+        self, shape: tuple[int, int], landmarks: Landmarks | None, device: Device = CPU
+    ) -> SolverChoice:
         n_samples, n_features = shape
         return choose_solver(
             kernel=self.kernel,
@@ -247,6 +255,7 @@ class FairModel(KernelMachine, ABC):
             epsilon=self.epsilon,
             match=self.match,
             fit_intercept=self.fit_intercept,
+            device=device.name,
         )
 
     def _solve(
@@ -266,7 +275,7 @@ class FairModel(KernelMachine, ABC):
             if choice.method == "libsvm":
                 matrix, means = self._svm_matrix(data)
                 X = self._rows_for_kernel(data.X)
-                multiply = partial(self._kernel_products, X, X)
+                multiply = partial(self._kernel_products, X, X, device=CPU)
                 return solve_by_libsvm(matrix, means, multiply, targets, task, data.weight), choice
             shift = first_shift(task, targets[0], data.weight)
             factorized, choice = self._factorize(data, targets[0], contrasts, choice, shift)
@@ -283,23 +292,29 @@ class FairModel(KernelMachine, ABC):
         """Do the one factorisation."""
         columns = no_contrasts(target.size) if contrasts is None else contrasts.columns
         options: dict[str, Any] = {"weight": data.weight, "fit_intercept": self.fit_intercept}
-        strict = self.solver == "cholesky"
+        finally_: dict[str, Any] = {"alpha": self.alpha, "strict": self.solver == "cholesky"}
+        device, landmarks = data.device, data.landmarks
         if choice.form == "linear":
-            system = linear_system(data.X, target, columns, **options)
+            system = linear_system(data.X, target, columns, device=device, **options)
             require_finite(system.matrix, self._kernel())
-            return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
-        if data.landmarks is not None:
-            features, finish = data.landmarks.features(data.X), data.landmarks.finish
-            system = linear_system(features, target, columns, finish=finish, **options)
+            return factorize_system(system, shift, choice, **finally_)
+        if landmarks is not None:
+            options |= {"finish": landmarks.finish, "device": device}
+            system = linear_system(landmarks.features(data.X, device), target, columns, **options)
             require_finite(system.matrix, self._kernel())
-            system = system.read_by(data.landmarks.values(data.X), data.landmarks.basis)
-            return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
-        with one_blas_at_a_time():
-            matrix, semidefinite = self._training_matrix(data.X)
-            system = kernel_system(matrix, target, columns, **options)
+            system = system.read_by(landmarks.values(data.X, device), landmarks.basis)
+            return factorize_system(system, shift, choice, **finally_)
+
+        def by_kernel(home: Device) -> tuple[FactorizedSystem, SolverChoice]:
+            """Solve in the rows, with the matrix at home on the device or in memory."""
+            matrix, semidefinite = self._training_matrix(data.X, home)
+            system = kernel_system(matrix, target, columns, device=device, **options)
             if not semidefinite:
                 self._require_semidefinite(system.matrix, data)
-            return factorize_system(system, shift, choice, alpha=self.alpha, strict=strict)
+            return factorize_system(system, shift, choice, **finally_)
+
+        with one_blas_at_a_time():
+            return with_room_for(len(target), device, by_kernel)
 
     def _svm_matrix(self, data: TrainingData) -> tuple[Array, Array]:
         """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
@@ -371,10 +386,11 @@ class FairModel(KernelMachine, ABC):
 
     def _predict_all(self, X: Any, coefficients: Array, intercepts: Array, X_fit: Any) -> Array:
         """Predict with several models, one a row, evaluating the kernel once."""
-        X = validate_data(self, X, accept_sparse=self._accept_sparse, reset=False)
+        device = device_for(self.device, X)
+        X = validate_data(self, as_numpy(X), accept_sparse=self._accept_sparse, reset=False)
         if self.kernel == "linear":
             return np.asarray(X @ coefficients.T).T + intercepts[:, None]
-        return self._kernel_products(X, X_fit, coefficients) + intercepts[:, None]
+        return self._kernel_products(X, X_fit, coefficients, device) + intercepts[:, None]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")

@@ -28,6 +28,7 @@ from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_classifier
 from gferm.estimators.training import TrainingData, read_label
 from gferm.exceptions import SkippedComparisonWarning
+from gferm.foreign import back_to
 from gferm.losses import CLASSIFICATION_LOSSES, LOSSES, Loss, as_loss
 from gferm.solver.choice import LIBSVM, SOLVERS, SolverChoice
 from gferm.solver.projection import Solution
@@ -84,14 +85,19 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         differ only for y_bins=1: within a class y is constant.
     fit_intercept : bool, default=True
         Whether to add an unpenalised intercept.
-    solver : {"auto", "cholesky", "spectrum", "libsvm"}, default="auto"
-        `gferm.solver.choose_solver` tells what "auto" means.
+    solver : {"auto", "cholesky", "spectrum", "refined", "libsvm"}, default="auto"
+        `gferm.solver.choose_solver` tells what "auto" means. "refined" is a Cholesky factor in
+        float32 with the digits of float64 restored by iterations.
     tol : float, default=1e-6
         The relative duality gap at which iterations stop; one above this is a
         ConvergenceWarning.
     max_iter : int, default=5000
         Most iterations of splitting or Newton steps. The square loss needs none, and libsvm has a
         limit of its own.
+    device : {"cpu", "cuda"} or None, default=None
+        Where kernels, their factorisation and sums over rows are computed. None is where X is: a
+        GPU if it is a torch tensor on one, else the CPU. A kernel matrix that is too large for the
+        GPU is factorised from memory, block by block.
     random_state : int, RandomState or None, default=None
         Of the choice of landmarks; nothing else is random.
 
@@ -166,6 +172,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 5000,
+        device: str | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -189,6 +196,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
             solver=solver,
             tol=tol,
             max_iter=max_iter,
+            device=device,
             random_state=random_state,
         )
 
@@ -230,8 +238,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         array of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        decisions = self._predict_models(X)
-        return np.asarray(decisions[0] if len(decisions) == 1 else decisions.T)
+        decisions: Array = back_to(self._decisions(X), X)
+        return decisions
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict classes; the sensitive attributes are not needed.
@@ -245,7 +253,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._answers(self._predict_models(X))
+        classes: npt.NDArray[Any] = back_to(self._answers(self._predict_models(X)), X)
+        return classes
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -261,11 +270,18 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_classes)
         """
-        decisions = self.decision_function(X)
+        check_is_fitted(self)
+        decisions = self._decisions(X)
         if decisions.ndim == 1:
-            return np.column_stack([expit(-decisions), expit(decisions)])
-        # shares of the sum, in logarithms: far from every class all of them underflow
-        return np.asarray(softmax(log_expit(decisions), axis=1))
+            shares: Array = np.column_stack([expit(-decisions), expit(decisions)])
+        else:  # shares of the sum, in logarithms: far from every class all of them underflow
+            shares = np.asarray(softmax(log_expit(decisions), axis=1))
+        answers: Array = back_to(shares, X)
+        return answers
+
+    def _decisions(self, X: Any) -> Array:
+        decisions = self._predict_models(X)
+        return np.asarray(decisions[0] if len(decisions) == 1 else decisions.T)
 
     def to_sklearn(self) -> Any:
         """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.device import CPU, Device
 from gferm.kernels import DENSE_ONLY, NONNEGATIVE_ONLY, Kernel, require_finite
-from gferm.solver.factorization import is_positive_semidefinite
+from gferm.solver.blocked import is_positive_semidefinite
 
 PRODUCT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
@@ -48,24 +49,26 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         """Kernel values need rows of doubles; a matrix that is given is converted later."""
         return X if self.kernel == "precomputed" else X.astype(np.float64, copy=False)
 
-    def _training_matrix(self, X: Any) -> tuple[Array, bool]:
+    def _training_matrix(self, X: Any, device: Device = CPU) -> tuple[Any, bool]:
         """Evaluate the kernel, and say whether it is positive semi-definite on these rows."""
         kernel, X = self._kernel(), self._rows_for_kernel(X)
-        matrix = kernel.training_matrix(X)
+        matrix = kernel.training_matrix(X, device)
         require_finite(matrix, kernel)
         known = kernel.is_semidefinite
         return matrix, known or is_positive_semidefinite(matrix, kernel.precision(X))
 
-    def _kernel_products(self, X: Any, X_fit: Any, coefficients: Array) -> Array:
+    def _kernel_products(
+        self, X: Any, X_fit: Any, coefficients: Array, device: Device = CPU
+    ) -> Array:
         """Multiply the kernel between X and X_fit with each row of coefficients, in blocks."""
         kernel, n_fit = self._kernel(), coefficients.shape[1]
         products = np.empty((len(coefficients), X.shape[0]))
-        blocks = row_blocks(X.shape[0], n_fit, PRODUCT_BLOCK)
-        values = np.empty((blocks[0].stop, n_fit))
+        blocks = row_blocks(X.shape[0], n_fit, device.at_once(PRODUCT_BLOCK))
+        values, there = device.empty(blocks[0].stop, n_fit), device.put(coefficients)
         for rows in blocks:
             block = values[: rows.stop - rows.start]
             kernel.fill(block, X[rows], X_fit)
-            products[:, rows] = coefficients @ block.T
+            products[:, rows] = device.get(there @ block.T)
         return products
 
     @property

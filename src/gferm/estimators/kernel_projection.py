@@ -222,7 +222,7 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         whole, along = matrix.diagonal(), self.fair_kernel_.coordinates
         if (whole - np.einsum("ij,ij->i", along, along) <= NOTHING * whole.max()).all():
             compared.warn_that_nothing_is_left("kernel", stacklevel=5)
-        return matrix
+        return np.asarray(matrix)
 
     def _validate(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -17,6 +17,7 @@ from gferm.cells import SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_kernel_ridge, as_ridge
 from gferm.estimators.streaming import can_stream, learn_chunk
+from gferm.foreign import back_to
 from gferm.losses import REGRESSION_LOSSES, Loss
 
 
@@ -70,13 +71,19 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         ``contrasts_.skipped``.
     fit_intercept : bool, default=True
         Whether to add an unpenalised intercept.
-    solver : {"auto", "cholesky", "spectrum"}, default="auto"
-        The factorisation; `gferm.solver.choose_solver` tells what "auto" means.
+    solver : {"auto", "cholesky", "spectrum", "refined"}, default="auto"
+        The factorisation; `gferm.solver.choose_solver` tells what "auto" means. "refined" is a
+        Cholesky factor in float32 with the digits of float64 restored by iterations, which
+        ``n_iter_`` counts: faster where float32 is, and an error where alpha is too small for it.
     tol : float, default=1e-6
         The relative duality gap at which iterations stop; one above this is a
         ConvergenceWarning.
     max_iter : int, default=5000
         Most iterations of the losses other than the square, which has a closed form.
+    device : {"cpu", "cuda"} or None, default=None
+        Where kernels, their factorisation and sums over rows are computed. None is where X is: a
+        GPU if it is a torch tensor on one, else the CPU. A kernel matrix that is too large for the
+        GPU is factorised from memory, block by block.
     random_state : int, RandomState or None, default=None
         Of the choice of landmarks; nothing else is random.
 
@@ -144,6 +151,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 5000,
+        device: str | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -167,6 +175,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
             solver=solver,
             tol=tol,
             max_iter=max_iter,
+            device=device,
             random_state=random_state,
         )
 
@@ -234,7 +243,8 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._answers(self._predict_models(X))
+        answers: Array = back_to(self._answers(self._predict_models(X)), X)
+        return answers
 
     def to_sklearn(self) -> Any:
         """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.

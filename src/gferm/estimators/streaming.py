@@ -24,6 +24,7 @@ from gferm.estimators.training import (
     resolve_scheme,
 )
 from gferm.exceptions import NothingToCompareError
+from gferm.foreign import as_numpy
 from gferm.kernels import Kernel, require_finite
 from gferm.losses import LOSSES, as_loss
 from gferm.nystroem import Landmarks
@@ -93,7 +94,11 @@ def read_chunk(
     model: FairModel, X: Any, y: Any, s: Any, weight: Any, *, first: bool
 ) -> tuple[TrainingData, Columns | None] | None:
     """Check a chunk, of which the first settles the features; None if no row has a weight."""
-    idle = weight is not None and np.size(weight) == np.size(y) and not np.any(weight)
+    idle = (
+        weight is not None
+        and np.size(as_numpy(weight)) == np.size(as_numpy(y))
+        and not np.any(as_numpy(weight))
+    )
     data = model._read_rows(X, y, None if idle else weight, reset=first)
     plain = model.epsilon is None and s is None
     columns = None if plain else read_sensitive(s, data, like=(X, y))
@@ -136,7 +141,7 @@ def summarize_chunk(
         cells = scheme.assign(data.y, columns, data.weight)
         require_every_row_in_a_bin(scheme, cells, data.y, columns, all_bins_filled=False)
     rows, targets = _features(data, agreement.landmarks), model._target_table(data.y)
-    return summarize_rows(rows, targets, data.weight, cells, agreement.origin)
+    return summarize_rows(rows, targets, data.weight, cells, agreement.origin, data.device)
 
 
 def grow(
@@ -234,7 +239,7 @@ def in_chunk(number: int, error: Exception) -> Exception:
 
 def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:
     """Give what the sums are taken of."""
-    return data.X if landmarks is None else landmarks.features(data.X)
+    return data.X if landmarks is None else landmarks.features(data.X, data.device)
 
 
 def _require_same_features(model: FairModel, agreement: Agreement) -> None:

@@ -15,6 +15,7 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts, build_contrasts
+from gferm.device import CPU, Device
 from gferm.nystroem import Landmarks
 from gferm.sensitive import SensitiveColumn, read_sensitive_features
 
@@ -33,6 +34,8 @@ class TrainingData:
     center : array of shape (n_features,) or float
         What was taken from every row of X.
     landmarks : Landmarks or None
+    device : Device
+        Where to compute.
     """
 
     X: Any
@@ -42,6 +45,7 @@ class TrainingData:
     kept: npt.NDArray[np.bool_] | None
     center: Array | float = 0.0
     landmarks: Landmarks | None = None
+    device: Device = CPU
 
     @property
     def support(self) -> Any:

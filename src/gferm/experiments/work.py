@@ -109,7 +109,8 @@ class Work:
     def kernel_matrix(self, work: KernelWork) -> Array:
         """Evaluate a kernel on all rows."""
         kernel = Kernel(KERNELS[work.family.learner], gamma=work.gamma)
-        return kernel.training_matrix(self.feature_sets[work.family.features])
+        matrix: Array = kernel.training_matrix(self.feature_sets[work.family.features])
+        return matrix
 
     def columns(self) -> Array:
         """Give V: the labels, then the indicators of the cells of every partition."""

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
+from gferm.device import CPU, Device
 from gferm.estimators.base import FairModel
+from gferm.estimators.placing import with_room_for
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.kernels import center_kernel
@@ -24,9 +26,11 @@ from gferm.solver.choice import choose_solver
 from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
 from gferm.solver.learn import Learner, first_shift
 from gferm.solver.moments import training_moments
+from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
 from gferm.threads import one_blas_at_a_time
 
+DECOMPOSING = 4  # matrices that an eigendecomposition holds on a device
 NEVER = 1e3  # below all other decisions: a class that was never seen is never predicted
 
 
@@ -85,6 +89,7 @@ class HeldOut:
             weight,
             [(fold.train, fold.spread_columns(X.shape[0])) for fold in folds],
             alpha=float(grid.alphas.min()),
+            device=self.data.device,
             **self.options,
         )
         predictions = []
@@ -96,10 +101,14 @@ class HeldOut:
 
     def _by_hat_matrix(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Decompose the kernel of all rows once; parts that it cannot serve are solved alone."""
+
+        def decompose(home: Device) -> HeldOutKernel:
+            matrix = self._kernel_matrix(self.data, home)
+            return HeldOutKernel(matrix, self.targets, self.data.weight, **self.options)
+
         with one_blas_at_a_time():
-            matrix = self._kernel_matrix(self.data)
-            whole = HeldOutKernel(matrix, self.targets, self.data.weight, **self.options)
-            del matrix
+            device = self.data.device
+            whole = with_room_for(len(self.targets), device, decompose, matrices=DECOMPOSING)
         clear = grid.alphas >= whole.hat.smallest_alpha
         served = [k for k, fold in enumerate(folds) if clear.any() and whole.serves(fold)]
         found = whole.predict([folds[k] for k in served], replace(grid, alphas=grid.alphas[clear]))
@@ -119,14 +128,18 @@ class HeldOut:
 
     def _alone(self, fold: Fold, grid: Grid) -> Array:
         """Decompose the kernel of one training part."""
-        part = self._part(fold.train)
+        part, targets = self._part(fold.train), list(self.targets[fold.train].T)
+        options = {"weight": part.weight, **self.options}
+
+        def solve(home: Device) -> tuple[Array, Array]:
+            matrix = self._kernel_matrix(part, home)
+            system = kernel_system(matrix, targets[0], fold.columns, **options)
+            return solve_grid(system, [system.aim(y) for y in targets], fold, grid)
+
         with one_blas_at_a_time():
-            targets = list(self.targets[fold.train].T)
-            options = {"weight": part.weight, **self.options}
-            system = kernel_system(self._kernel_matrix(part), targets[0], fold.columns, **options)
-            aims = [system.aim(y) for y in targets]
-            coefficients, intercepts = solve_grid(system, aims, fold, grid)
-        return self._evaluate_kernel(fold, coefficients, intercepts)
+            device = self.data.device
+            found = with_room_for(len(targets[0]), device, solve, matrices=DECOMPOSING)
+        return self._evaluate_kernel(fold, *found)
 
     def _learn(self, fold: Fold, grid: Grid) -> Array:
         """Learn a loss without a closed form: alphas from strong to weak, each from the last."""
@@ -168,13 +181,22 @@ class HeldOut:
         options = {"weight": part.weight, **self.options}
         target = self.targets[fold.train, 0]
         shift = first_shift(task, target, part.weight)
-        if choice.form == "linear":
-            system = linear_system(part.X, target, fold.columns, **options)
-        else:
-            system = kernel_system(self._kernel_matrix(part), target, fold.columns, **options)
+        newton = choice.method == "newton"  # looks at the features in their own basis
+
+        def factorize(home: Device) -> FactorizedSystem:
+            if choice.form == "linear":
+                system = linear_system(part.X, target, fold.columns, device=part.device, **options)
+            else:
+                matrix = self._kernel_matrix(part, home)
+                system = kernel_system(matrix, target, fold.columns, **options)
+            return system.factorize(shift) if newton else system.diagonalize(shift)
+
         with one_blas_at_a_time():
-            newton = choice.method == "newton"  # looks at the features in their own basis
-            factorized = system.factorize(shift) if newton else system.diagonalize(shift)
+            if choice.form == "linear":
+                factorized = factorize(CPU)
+            else:
+                n = len(target)
+                factorized = with_room_for(n, part.device, factorize, matrices=DECOMPOSING)
         return Learner(factorized, task.contrasts, choice.method), choice.form == "linear"
 
     def _classes_of(self, fold: Fold) -> npt.NDArray[np.bool_]:
@@ -187,12 +209,13 @@ class HeldOut:
         X = self.data.X
         X = X[np.ix_(rows, rows)] if self.model.kernel == "precomputed" else X[rows]
         weight = None if self.data.weight is None else self.data.weight[rows]
-        return TrainingData(X, X, self.data.y[rows], weight, None)
+        return TrainingData(X, X, self.data.y[rows], weight, None, device=self.data.device)
 
-    def _kernel_matrix(self, part: TrainingData) -> Array:
-        matrix, semidefinite = self.model._training_matrix(part.X)
+    def _kernel_matrix(self, part: TrainingData, device: Device) -> Any:
+        matrix, semidefinite = self.model._training_matrix(part.X, device)
         if not semidefinite:  # then centring must make it so
-            centred = matrix.copy()
+            centred = device.empty(*matrix.shape)
+            centred[...] = matrix
             if self.model.fit_intercept:
                 center_kernel(centred, part.weight)
             self.model._require_semidefinite(centred, part)
@@ -208,7 +231,7 @@ class HeldOut:
         else:
             rows = self.model._rows_for_kernel(X)
             values[usable] = self.model._kernel_products(
-                rows[fold.test], rows[fold.train], flat[usable]
+                rows[fold.test], rows[fold.train], flat[usable], self.data.device
             )
         return values.reshape(*coefficients.shape[:-1], -1) + intercepts[..., None]
 

@@ -64,6 +64,10 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
         "error": the lowest error. A callable takes ``cv_results_`` and gives an index.
     tolerance : float, default=0.1
         Of "nvp".
+    device : {"cpu", "cuda"} or None, default=None
+        Where kernels, their factorisation and sums over rows are computed. None is where X is: a
+        GPU if it is a torch tensor on one, else the CPU. A kernel matrix that is too large for the
+        GPU is factorised from memory, block by block.
     random_state : int, RandomState or None, default=None
         Of the choice of landmarks.
     n_jobs : int, default=None
@@ -148,6 +152,7 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
         unfairness: Any = "auto",
         selection: Selection = "nvp",
         tolerance: float = 0.1,
+        device: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -178,6 +183,7 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
             unfairness=unfairness,
             selection=selection,
             tolerance=tolerance,
+            device=device,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,

@@ -14,6 +14,7 @@ from gferm.cells import Cells
 from gferm.contrasts import Contrasts, build_contrasts
 from gferm.estimators.base import FairModel
 from gferm.estimators.training import TrainingData, read_sensitive
+from gferm.foreign import as_numpy
 from gferm.model_selection.folds import SearchFold, make_fold, name_of, split_rows
 from gferm.solver.crossval import Rows
 
@@ -60,7 +61,7 @@ def read_rows(
     if sensitive_features is not None:
         columns = read_sensitive(sensitive_features, data, like=(X, y))
         sensitive = {column.name: column.values for column in columns}
-    splits = split_rows(cv, X, y, groups, classifier=is_classifier(model))
+    splits = split_rows(cv, as_numpy(X), as_numpy(y), groups, classifier=is_classifier(model))
 
     def build(rows: Rows) -> Contrasts:
         assert cells is not None

@@ -40,7 +40,7 @@ Selection = str | Callable[[Mapping[str, Any]], int]
 
 PASSED_ON = (
     *("loss", "kernel", "degree", "coef0", "kernel_params", "n_landmarks", "landmarks"),
-    *("fit_intercept", "tol", "max_iter", "random_state"),
+    *("fit_intercept", "tol", "max_iter", "device", "random_state"),
     *("epsilon_scale", "y_bins", "s_bins", "intersectional", "match", "min_cell_size"),
 )
 
@@ -89,6 +89,7 @@ class FairSearch(KernelMachine, ABC):
         unfairness: Any,
         selection: Selection,
         tolerance: float,
+        device: str | None,
         random_state: Any,
         n_jobs: int | None,
         verbose: int,
@@ -118,6 +119,7 @@ class FairSearch(KernelMachine, ABC):
         self.unfairness = unfairness
         self.selection = selection
         self.tolerance = tolerance
+        self.device = device
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

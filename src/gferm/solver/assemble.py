@@ -9,6 +9,7 @@ from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.device import CPU, Device, device_of
 from gferm.kernels import center_kernel
 from gferm.solver.geometry import KernelGeometry
 from gferm.solver.moments import ROUNDING, Finish, Origin, above_rounding, sum_over
@@ -16,19 +17,21 @@ from gferm.solver.system import System, Target
 
 
 def kernel_system(
-    matrix: Array,
+    matrix: Any,
     y: Array,
     columns: sparse.csr_array,
     *,
     weight: Array | None = None,
     fit_intercept: bool = True,
+    device: Device | None = None,
 ) -> System:
     """Write the problem in the n coefficients of the kernel expansion.
 
     ``matrix`` is overwritten; with the factor in its place, one n×n array is all there ever is.
+    ``device`` is where it will be factorised: where it lives, unless it is too large for that.
     """
-    n = len(y)
-    size = float(np.abs(matrix.diagonal()).max())
+    n, home = len(y), device_of(matrix)
+    size = float(np.abs(home.get(matrix.diagonal())).max())
     level = float(np.average(y, weights=weight)) if fit_intercept else 0.0
     anchor, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept)
     size = max(size, float(np.abs(anchor).max()))
@@ -42,29 +45,31 @@ def kernel_system(
         matrix=matrix,
         target=Target(target, level, float(target @ target)),
         steering=columns.toarray(),
-        probe=above_rounding(np.asarray(columns.T @ matrix).T, floor),
+        probe=above_rounding(home.times_columns(matrix, columns), floor),
         anchor=anchor,
         null=null,
         weight=weight,
         centred=fit_intercept,
         geometry=KernelGeometry(scale),
+        device=home if device is None else device,
     )
 
 
 def center_and_scale(
-    matrix: Array, weight: Array | None, *, fit_intercept: bool
+    matrix: Any, weight: Array | None, *, fit_intercept: bool
 ) -> tuple[Array, Array | None]:
     """Turn K into A = √w∘(centred K)∘√w, in place.
 
     Returns the means that centring took away, and the unit vector that A then maps to zero.
     """
-    n = len(matrix)
+    n, device = len(matrix), device_of(matrix)
     means = center_kernel(matrix, weight) if fit_intercept else np.zeros(n)
     if weight is None:
         return means, np.full(n, n**-0.5) if fit_intercept else None
     scale = np.sqrt(weight)
-    for rows in row_blocks(n, n):
-        matrix[rows] *= scale[rows, None] * scale
+    there = device.put(scale)
+    for rows in row_blocks(n, n, device.at_once()):
+        matrix[rows] *= there[rows, None] * there
     return means, scale / np.sqrt(weight.sum()) if fit_intercept else None
 
 
@@ -76,16 +81,17 @@ def linear_system(
     weight: Array | None = None,
     fit_intercept: bool = True,
     finish: Finish | None = None,
+    device: Device = CPU,
 ) -> System:
     """Write the problem in the d coefficients of the features, in one pass over blocks of rows.
 
     Neither a centred copy of X nor an n×n array is made. ``finish`` makes the features themselves
-    of those that are summed.
+    of those that are summed, which happens on ``device``.
     """
     X = X.tocsr() if hasattr(X, "tocsr") else X  # rows of a CSC matrix are slow to cut out
     targets = y[:, None]
     origin = Origin.near_the_mean(X, targets, weight, fit_intercept=fit_intercept)
-    moments, probe = sum_over(X, targets, weight, origin, columns)
+    moments, probe = sum_over(X, targets, weight, origin, columns, device=device)
     if finish is not None:
         moments, probe = moments.finished(finish), finish(probe)
     system, _ = moments.system(probe, X, weight, fit_intercept=fit_intercept)

@@ -13,7 +13,7 @@ from gferm.losses import LOSSES, Loss, as_loss
 from gferm.solver.factorization import NotPositiveDefiniteError
 from gferm.solver.system import FactorizedSystem, System
 
-SOLVERS = ("auto", "cholesky", "spectrum")
+SOLVERS = ("auto", "cholesky", "spectrum", "refined")
 LIBSVM = "libsvm"
 NEWTON_FEATURES = 1000  # beyond it a factorisation for every step costs more than it saves
 
@@ -30,13 +30,14 @@ class SolverChoice:
         None).
     form : {"kernel", "linear", "landmarks"}
         n unknowns, d, or as many as there are landmarks.
-    factorization : {"cholesky", "spectrum"} or None
-        Of the n×n, d×d or m×m matrix; libsvm needs none.
+    factorization : {"cholesky", "spectrum", "refined"} or None
+        Of the n×n, d×d or m×m matrix; libsvm needs none. "refined" is a Cholesky factor in
+        float32, refined to float64.
     """
 
     method: Literal["projection", "splitting", "newton", "libsvm"]
     form: Literal["kernel", "linear", "landmarks"]
-    factorization: Literal["cholesky", "spectrum"] | None
+    factorization: Literal["cholesky", "spectrum", "refined"] | None
 
 
 def choose_solver(
@@ -51,6 +52,7 @@ def choose_solver(
     epsilon: float | None = 0.0,
     match: str = "prediction",
     fit_intercept: bool = True,
+    device: str = "cpu",
 ) -> SolverChoice:
     """Say which solver a fit will run.
 
@@ -59,7 +61,8 @@ def choose_solver(
     losses (hinge, absolute, quantile, epsilon_insensitive) are solved by Newton's method. The
     hinge with a kernel at epsilon 0 (or None) runs on the projected kernel with libsvm. All else
     is splitting. ``solver="auto"`` factorises by Cholesky, except for alpha = 0 where only the
-    spectrum copes with a singular matrix; "cholesky" and "spectrum" ask for splitting by them.
+    spectrum copes with a singular matrix; "cholesky", "spectrum" and "refined" ask for splitting
+    by them. A GPU has no libsvm.
 
     Examples
     --------
@@ -87,16 +90,20 @@ def choose_solver(
             raise ValueError(
                 "solver='libsvm' knows no landmarks; use n_landmarks=None, or solver='auto'."
             )
-        _require_libsvm_can(loss, epsilon, match, fit_intercept)
+        _require_libsvm_can(loss, epsilon, match, fit_intercept, device)
         return SolverChoice("libsvm", "kernel", None)
     spectral = solver == "spectrum" or (solver == "auto" and alpha == 0)
-    factorization: Literal["cholesky", "spectrum"] = "spectrum" if spectral else "cholesky"
+    factorization: Literal["cholesky", "spectrum", "refined"] = "cholesky"
+    if spectral:
+        factorization = "spectrum"
+    elif solver == "refined":
+        factorization = "refined"
     if loss == LOSSES["squared"]:
         return SolverChoice("projection", form, factorization)
     few = form == "linear" and n_features <= NEWTON_FEATURES
     if solver == "auto" and few and loss.is_piecewise_linear:
         return SolverChoice("newton", form, factorization)
-    libsvm_can = not _why_not_libsvm(loss, epsilon, match, fit_intercept)
+    libsvm_can = not _why_not_libsvm(loss, epsilon, match, fit_intercept, device)
     if solver == "auto" and form == "kernel" and libsvm_can:
         return SolverChoice("libsvm", form, None)
     return SolverChoice("splitting", form, factorization)
@@ -112,6 +119,14 @@ def factorize_system(
     spectrum = SolverChoice(choice.method, choice.form, "spectrum")
     if choice == spectrum:
         return system.diagonalize(shift), choice
+    if choice.factorization == "refined":
+        try:
+            return system.factorize_in_single(shift), choice
+        except NotPositiveDefiniteError:
+            raise ValueError(
+                f"alpha={alpha:g} is too small beside the kernel matrix for solver='refined', "
+                "which factorises in float32; use solver='cholesky', or a larger alpha."
+            ) from None
     try:
         return system.factorize(shift), choice
     except NotPositiveDefiniteError:
@@ -127,7 +142,9 @@ def factorize_system(
         return system.diagonalize(shift), spectrum
 
 
-def _why_not_libsvm(loss: Loss, epsilon: float | None, match: str, fit_intercept: bool) -> str:
+def _why_not_libsvm(
+    loss: Loss, epsilon: float | None, match: str, fit_intercept: bool, device: str
+) -> str:
     """Name the argument for which libsvm has no answer; empty if it has one."""
     if loss != LOSSES["hinge"]:
         return f"loss={loss!r}; it needs loss='hinge'"
@@ -135,10 +152,14 @@ def _why_not_libsvm(loss: Loss, epsilon: float | None, match: str, fit_intercept
         return f"epsilon={epsilon:g}; it needs epsilon=0"
     if match != "prediction":
         return f"match={match!r}; it needs match='prediction'"
+    if device != "cpu":
+        return f"device={device!r}; it needs device='cpu'"
     return "" if fit_intercept else "fit_intercept=False; it always has an intercept"
 
 
-def _require_libsvm_can(loss: Loss, epsilon: float | None, match: str, fit_intercept: bool) -> None:
-    why = _why_not_libsvm(loss, epsilon, match, fit_intercept)
+def _require_libsvm_can(
+    loss: Loss, epsilon: float | None, match: str, fit_intercept: bool, device: str
+) -> None:
+    why = _why_not_libsvm(loss, epsilon, match, fit_intercept, device)
     if why:
         raise ValueError(f"solver='libsvm' cannot solve {why}, or use solver='auto'.")

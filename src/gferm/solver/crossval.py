@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.contrasts import Contrasts, no_contrasts
+from gferm.device import device_of
 from gferm.solver.assemble import center_and_scale
 from gferm.solver.every_epsilon import multipliers_of_grid
 from gferm.solver.hat import FEW_TIMES, HatMatrix
@@ -89,12 +91,13 @@ class HeldOutKernel:
     """
 
     def __init__(
-        self, matrix: Array, targets: Array, weight: Array | None, *, fit_intercept: bool
+        self, matrix: Any, targets: Array, weight: Array | None, *, fit_intercept: bool
     ) -> None:
         self.scale = np.ones(len(matrix)) if weight is None else np.sqrt(weight)
         self.level = np.average(targets, axis=0, weights=weight) if fit_intercept else 0.0
         self.labels = self.scale[:, None] * (targets - self.level)
-        self.size = float(np.abs(self.scale**2 * matrix.diagonal()).max())
+        diagonal = device_of(matrix).get(matrix.diagonal())
+        self.size = float(np.abs(self.scale**2 * diagonal).max())
         _, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept)
         self.hat = HatMatrix.of(matrix, null)
 

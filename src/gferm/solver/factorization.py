@@ -11,13 +11,14 @@ Both classes solve (A + alpha I) x = r and multiply by A itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
+from gferm.device import Placed, device_of
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -30,6 +31,10 @@ class Factorization(Protocol):
     @property
     def alpha(self) -> float:
         """The shift."""
+
+    @property
+    def steps(self) -> int:
+        """Most iterations that a solve has needed; 1 for a closed form."""
 
     def shifted(self, alpha: float) -> Factorization:
         """Factorise the same A with another shift, in the memory of this one."""
@@ -54,6 +59,8 @@ class Cholesky:
     alpha : float
     """
 
+    steps = 1
+
     def __init__(self, matrix: Array, alpha: float) -> None:
         self.alpha = alpha
         self._diagonal = matrix.diagonal().copy()
@@ -61,12 +68,12 @@ class Cholesky:
         # The transpose of a C-ordered symmetric matrix is itself in Fortran order: no copy.
         self._packed, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
         if info != 0:
-            _restore(self._packed, self._diagonal)
+            self.restore()
             raise NotPositiveDefiniteError(f"leading minor {info} is not positive definite")
 
     def shifted(self, alpha: float) -> Cholesky:
         """Put A back and factorise it again."""
-        _restore(self._packed, self._diagonal)
+        self.restore()
         return Cholesky(self._packed.T, alpha)
 
     def solve(self, rhs: Array) -> Array:
@@ -90,21 +97,30 @@ class Cholesky:
         """Give the bound, which costs nothing and is tight enough for alpha > 0."""
         return x
 
+    def restore(self) -> None:
+        """Copy the untouched upper triangle over the factor."""
+        _restore(self._packed, self._diagonal)
+
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """A = U diag(values) Uᵀ with increasing eigenvalues."""
 
     values: Array
-    vectors: Array
+    vectors: Any
 
     @classmethod
-    def of(cls, matrix: Array) -> Spectrum:
+    def of(cls, matrix: Any) -> Spectrum:
         """Decompose ``matrix``, overwriting it; two more arrays of its size live meanwhile.
 
-        Divide and conquer: where eigenvalues are close together, as those of a narrow Gaussian
-        kernel are, LAPACK's default takes ten times as long.
+        The vectors stay where the matrix is. Divide and conquer: where eigenvalues are close
+        together, as those of a narrow Gaussian kernel are, LAPACK's default takes ten times as
+        long.
         """
+        device = device_of(matrix)
+        if not device.is_cpu:
+            values, vectors = device.xp.linalg.eigh(matrix)
+            return cls(device.get(values), Placed(vectors, device))
         values, vectors = linalg.eigh(matrix.T, overwrite_a=True, check_finite=False, driver="evd")
         return cls(values, vectors)
 
@@ -119,6 +135,7 @@ class Diagonal:
 
     values: Array
     alpha: float
+    steps: ClassVar[int] = 1
 
     def shifted(self, alpha: float) -> Diagonal:
         """Take another shift."""
@@ -139,22 +156,6 @@ class Diagonal:
     def shrink(self, x: Array) -> Array:
         """Multiply A (A + alpha I)⁻¹ x."""
         return self.apply(self.solve(x))
-
-
-def is_positive_semidefinite(matrix: Array, precision: float) -> bool:
-    """Say whether no eigenvalue is negative beyond rounding; ``matrix`` is left as it was.
-
-    ``precision`` is that of the numbers from which the matrix was made.
-    """
-    size = float(np.abs(matrix.diagonal()).sum())
-    rounding = 16 * precision * max(size, float(np.abs(matrix).max(initial=0.0)))
-    diagonal = matrix.diagonal().copy()
-    try:
-        packed = Cholesky(matrix, rounding)._packed
-    except NotPositiveDefiniteError:
-        return False
-    _restore(packed, diagonal)
-    return True
 
 
 def _restore(packed: Array, diagonal: Array) -> None:

@@ -30,6 +30,7 @@ from scipy.linalg import blas
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
+from gferm.device import device_of
 from gferm.solver.factorization import Spectrum
 from gferm.solver.moments import ROUNDING
 from gferm.solver.series import RADIUS, Series
@@ -56,20 +57,22 @@ class HatMatrix:
     """
 
     values: Array
-    vectors: Array
+    vectors: Any
     rest: float | None
 
     @classmethod
-    def of(cls, matrix: Array, null: Array | None) -> HatMatrix:
+    def of(cls, matrix: Any, null: Array | None) -> HatMatrix:
         """Decompose A, overwriting it; ``null`` is the direction of the intercept, if any."""
         if null is not None:
             _raise_above_all(matrix, null)
-        spectrum = Spectrum.of(matrix)
+        device, spectrum = device_of(matrix), Spectrum.of(matrix)
         values, vectors = np.maximum(spectrum.values, 0.0), spectrum.vectors.T
         middle = float(values[_middle(values)])
         same = np.abs(values - middle) <= len(values) * PRECISION * values[-1]
         if null is not None:
             values[-1], same[-1] = np.inf, False
+        if not device.is_cpu:
+            return PlacedHatMatrix(values, vectors, None)
         if same.sum() < WORTH_IT * len(values):
             return cls(values, vectors, None)
         return cls(values[~same], vectors[~same], middle)
@@ -152,24 +155,52 @@ class HatMatrix:
         return more, -more
 
 
+@dataclass(frozen=True, eq=False)
+class PlacedHatMatrix(HatMatrix):
+    """H whose vectors are on a device, one alpha after another."""
+
+    def rotate(self, columns: Array) -> Array:
+        """Give the coordinates of columns R along the vectors."""
+        rotated: Array = self.vectors @ columns
+        return rotated
+
+    def hold_out(
+        self, rows: npt.NDArray[np.intp], rotated: Array, gram: Array, alphas: Array
+    ) -> tuple[Array, Array]:
+        """Give Z and Q for every alpha."""
+        device = self.vectors.device
+        xp, put = device.xp, device.put
+        held, there = self.vectors.matrix[:, put(rows)], put(rotated)
+        predictions, forms = [], []
+        for alpha in alphas:
+            kept, lost = (put(share)[:, None] for share in self._shrinkage(alpha))
+            roots = lost**0.5 * held
+            effects = held.T @ ((kept if kept.mean() < 0.5 else -lost) * there)
+            found = xp.linalg.solve(roots.T @ roots, effects)
+            predictions.append(device.get(found))
+            forms.append(device.get(there.T @ (kept * there) + effects.T @ found))
+        return np.array(predictions), np.array(forms)
+
+
 def _middle(values: Array) -> int:
     """Give the place of the median, never that of the intercept beside others."""
     return (len(values) - 1) // 2
 
 
-def _raise_above_all(matrix: Array, null: Array) -> None:
+def _raise_above_all(matrix: Any, null: Array) -> None:
     """Give the null vector the largest eigenvalue: alone there, it is computed exactly.
 
     What centring a large kernel left of it as rounding, and a small one would notice, goes first.
     """
-    blocks = row_blocks(*matrix.shape)
-    norm = max(float(np.abs(matrix[rows]).sum(axis=1).max()) for rows in blocks)
+    device = device_of(matrix)
+    blocks, there = row_blocks(len(matrix), len(matrix), device.at_once()), device.put(null)
+    norm = max(float(device.xp.abs(matrix[rows]).sum(1).max()) for rows in blocks)
     size = 1.5 * norm if norm > 0.0 else 1.0
-    left = matrix @ null
-    left -= 0.5 * (size + null @ left) * null
+    left = matrix @ there
+    left -= 0.5 * (size + float(there @ left)) * there
     for rows in blocks:
-        matrix[rows] -= left[rows, None] * null
-        matrix[rows] -= null[rows, None] * left
+        matrix[rows] -= left[rows, None] * there
+        matrix[rows] -= there[rows, None] * left
 
 
 def _weighted_products(left: Array, weights: Array, right: Array) -> Array:

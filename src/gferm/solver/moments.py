@@ -20,6 +20,7 @@ from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.blocks import dense, row_blocks
+from gferm.device import CPU, Device
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.system import System, Target
 from gferm.threads import for_each
@@ -160,21 +161,28 @@ def sum_over(
     origin: Origin,
     columns: sparse.csr_array | None = None,
     rows: npt.NDArray[np.intp] | None = None,
+    device: Device = CPU,
 ) -> tuple[Moments, Array]:
-    """Take the sums over all rows, or some, in one pass over blocks; and Xᵀ·columns with them."""
+    """Take the sums over all rows, or some, in one pass over blocks; and Xᵀ·columns with them.
+
+    The products are taken on the device, and the sums come back from there.
+    """
     n, d = (X.shape[0] if rows is None else rows.size), X.shape[1]
-    blocks = row_blocks(n, d, max(BLOCK, 2 * d * d))  # what is added to is smaller than a block
+    least = device.at_once(BLOCK)
+    blocks = row_blocks(n, d, max(least, 2 * d * d))  # what is added to is smaller than a block
     n_columns = 0 if columns is None else columns.shape[1]
     crowded = THREADS * d * (d + n_columns) > ROOM  # BLAS uses the threads then
-    n_shares = 1 if crowded else max(min(THREADS, len(blocks)), 1)
-    shares = [_Sums(d, targets.shape[1], n_columns) for _ in range(n_shares)]
+    alone = crowded or not device.is_cpu
+    n_shares = 1 if alone else max(min(THREADS, len(blocks)), 1)
+    shares = [_Sums(d, targets.shape[1], n_columns, device) for _ in range(n_shares)]
+    from_x = device.put(origin.x)
 
     def add(j: int) -> None:
-        room = np.empty((len(range(*blocks[0].indices(n))), d)) if blocks else np.empty((0, d))
+        room = device.empty(blocks[0].stop if blocks else 0, d)
         for part in blocks[j::n_shares]:
             here = part if rows is None else rows[part]
             shares[j].add(
-                _counted_from(origin.x, X[here], room),
+                _counted_from(from_x, X[here], room, device),
                 targets[here] - origin.y,
                 None if weight is None else weight[here],
                 None if columns is None else columns[here],
@@ -187,37 +195,39 @@ def sum_over(
     return Moments(origin, mass, shift, scatter, cross, rise, square), probe
 
 
-def _counted_from(origin: Array, X: Any, room: Array) -> Array:
+def _counted_from(origin: Any, X: Any, room: Any, device: Device) -> Any:
     """Give X − origin in doubles, in memory that is there already: new pages are slow."""
-    rows = X.toarray() if hasattr(X, "toarray") else X
-    counted: Array = np.subtract(rows, origin, out=room[: X.shape[0]])
-    return counted
+    rows = device.put(X.toarray() if hasattr(X, "toarray") else X)
+    return device.xp.subtract(rows, origin, out=room[: X.shape[0]])
 
 
 class _Sums:
     """One thread's share of all sums."""
 
-    def __init__(self, d: int, n_targets: int, n_columns: int) -> None:
-        self.mass, self.scatter = 0.0, np.zeros((d, d))
+    def __init__(self, d: int, n_targets: int, n_columns: int, device: Device) -> None:
+        self.device, self.mass, self.scatter = device, 0.0, device.zeros(d, d)
         self.cross, self.rise = np.zeros((d, n_targets + 1)), np.zeros(n_targets)
         self.square, self.probe = np.zeros(n_targets), np.zeros((d, n_columns))
 
     @property
     def sums(self) -> tuple[Any, ...]:
         cross, shift = self.cross[:, :-1], self.cross[:, -1]
-        return self.mass, shift, self.scatter, cross, self.rise, self.square, self.probe
+        scatter = self.device.get(self.scatter)
+        return self.mass, shift, scatter, cross, self.rise, self.square, self.probe
 
-    def add(self, x: Array, y: Array, weight: Array | None, columns: Any) -> None:
-        """Add a block of rows, whose ``x`` may be overwritten."""
+    def add(self, x: Any, y: Array, weight: Array | None, columns: Any) -> None:
+        """Add a block of rows, whose ``x`` is on the device and may be overwritten."""
+        device = self.device
         if columns is not None:
-            self.probe += (columns.T @ x).T
+            self.probe += device.times_columns(x, columns)
         weights = np.ones(len(x)) if weight is None else weight
         self.mass += float(weights.sum())
         self.rise += weights @ y
         self.square += weights @ (y * y)
-        self.cross += x.T @ np.column_stack([weights[:, None] * y, weights])
+        pulls = np.column_stack([weights[:, None] * y, weights])
+        self.cross += device.get(x.T @ device.put(pulls))
         if weight is not None:
-            x *= np.sqrt(weight)[:, None]
+            x *= device.put(np.sqrt(weight))[:, None]
         self.scatter += x.T @ x
 
 
@@ -229,6 +239,7 @@ def training_moments(
     *,
     alpha: float,
     fit_intercept: bool,
+    device: Device = CPU,
 ) -> Iterator[tuple[Moments, Array]]:
     """Give the moments of several overlapping parts, each by what it lacks if that is less.
 
@@ -240,14 +251,14 @@ def training_moments(
     options: dict[str, Any] = {"fit_intercept": fit_intercept}
     origin = Origin.near_the_mean(X, targets, weight, **options)
     columns = sparse.hstack([own for _, own in parts], format="csr")
-    whole, probe = sum_over(X, targets, weight, origin, columns)
+    whole, probe = sum_over(X, targets, weight, origin, columns, device=device)
     enough = LEAST_LEFT * whole.spread(**options) - alpha
     ends = np.cumsum([own.shape[1] for _, own in parts])
     for (rows, own), seen in zip(parts, np.split(probe, ends[:-1], axis=1), strict=True):
         times = np.bincount(rows, minlength=len(targets))
         lacking = np.flatnonzero(times == 0)
         if lacking.size <= rows.size and times.max(initial=0) <= 1:
-            moments = whole - sum_over(X, targets, weight, origin, rows=lacking)[0]
+            moments = whole - sum_over(X, targets, weight, origin, rows=lacking, device=device)[0]
             if (moments.spread(**options) >= enough).all():
                 yield moments, seen
                 continue
@@ -256,7 +267,7 @@ def training_moments(
             share = times * (np.ones(times.size) if weight is None else weight)
         there = np.flatnonzero(times)
         near = Origin.near_the_mean(X, targets, share, there, **options)
-        yield sum_over(X, targets, share, near, own, there)
+        yield sum_over(X, targets, share, near, own, there, device)
 
 
 def above_rounding(probe: Array, floor: Array) -> Array:

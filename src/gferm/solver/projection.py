@@ -54,7 +54,7 @@ class Solution:
     constant : bool
         Whether the constraint leaves nothing but the constant model.
     n_iter : int
-        Iterations; 1 for a closed form.
+        Iterations; 1 for a closed form, or the steps that refine a factor in float32.
     """
 
     coefficients: Array
@@ -163,5 +163,5 @@ def certify(
         floor=np.finfo(float).eps * reduction.system.target.norm2 + np.finfo(float).tiny,
         active=bool(np.any(multipliers)),
         constant=reduction.is_constant(multipliers),
-        n_iter=1,
+        n_iter=reduction.steps,
     )

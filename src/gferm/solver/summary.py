@@ -24,6 +24,7 @@ from gferm.arrays import Array
 from gferm.bins import NoBins
 from gferm.cells import Cells, CellScheme, Score
 from gferm.contrasts import Contrasts, Covariances, combine_cells, no_contrasts
+from gferm.device import CPU, Device
 from gferm.exceptions import NothingToCompareError
 from gferm.solver.moments import Finish, Moments, Origin, sum_over
 from gferm.solver.system import System
@@ -111,11 +112,16 @@ class Summary:
 
 
 def summarize_rows(
-    X: Any, targets: Array, weight: Array | None, cells: Cells | None, origin: Origin
+    X: Any,
+    targets: Array,
+    weight: Array | None,
+    cells: Cells | None,
+    origin: Origin,
+    device: Device = CPU,
 ) -> Summary:
     """Take all sums over the rows, in one pass over blocks."""
     membership = no_contrasts(X.shape[0]) if cells is None else _membership(cells)
-    moments, members = sum_over(X, targets, weight, origin, membership)
+    moments, members = sum_over(X, targets, weight, origin, membership, device=device)
     counts = [] if cells is None else [part.counts.ravel() for part in cells.partitions]
     if cells is not None:  # Σ w and Σ w s of each label bin
         counts += [cells.label_counts] * (2 * len(cells.scores))

@@ -24,8 +24,11 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.solver.factorization import Cholesky, Factorization, Spectrum
+from gferm.device import CPU, Device
+from gferm.solver.blocked import cholesky
+from gferm.solver.factorization import Factorization, Spectrum
 from gferm.solver.geometry import Geometry, LinearGeometry, QuadraticForms
+from gferm.solver.refined import Refined
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,7 @@ class System:
     Attributes
     ----------
     matrix : array of shape (p, p)
-        A; factorising uses it up.
+        A, on a device or NumPy's; factorising uses it up.
     target : Target
         t.
     steering : array of shape (p, m)
@@ -71,9 +74,11 @@ class System:
         Whether there is an intercept.
     geometry : Geometry
         What the unknowns mean at the rows.
+    device : Device
+        Where A is factorised by Cholesky; it may live elsewhere.
     """
 
-    matrix: Array
+    matrix: Any
     target: Target
     steering: Array
     probe: Array
@@ -82,6 +87,7 @@ class System:
     weight: Array | None
     centred: bool
     geometry: Geometry
+    device: Device = CPU
 
     def aim(self, values: Array) -> Target:
         """Take other values for the rows."""
@@ -96,7 +102,12 @@ class System:
 
     def factorize(self, alpha: float) -> FactorizedSystem:
         """Factorise by Cholesky, for this one alpha."""
-        return FactorizedSystem(self._without_matrix(), Cholesky(self.matrix, alpha))
+        factor = cholesky(self.matrix, alpha, self.device)
+        return FactorizedSystem(self._without_matrix(), factor)
+
+    def factorize_in_single(self, alpha: float) -> FactorizedSystem:
+        """Factorise in float32, to be refined."""
+        return FactorizedSystem(self._without_matrix(), Refined(self.matrix, alpha))
 
     def diagonalize(self, alpha: float) -> FactorizedSystem:
         """Factorise once for every alpha, in the basis of the eigenvectors."""
@@ -160,6 +171,7 @@ class FactorizedSystem:
                 x, applied, targets, system.target.norm2, residuals, self.factorization
             ),
             system=system,
+            steps=self.factorization.steps,
         )
 
 
@@ -175,6 +187,8 @@ class Reduction:
         c₀, the contrasts of the plain model.
     plain, correction : arrays of shape (p,) and (p, m)
         x = plain − correction ν.
+    steps : int
+        Iterations of the linear solve.
     """
 
     gram: Array
@@ -184,6 +198,7 @@ class Reduction:
     alpha: float
     forms: QuadraticForms
     system: System
+    steps: int
 
     def coefficients(self, multipliers: Array) -> Array:
         """Give x for one ν, or one row for each row of ν, in the basis of the factorisation."""

@@ -1,0 +1,170 @@
+"""Cholesky by blocks of columns, on a device that may be too small for the matrix.
+
+For each block J of columns, from left to right,
+
+    A_:J − Σ_{K<J} L_:K L_JKᵀ  =  L_:J L_JJᵀ,
+
+with the rows from J on. The factor replaces the lower triangle of A, and the upper triangle keeps
+A, as in factorization.Cholesky: one p×p array serves both. Where the array lives on the device,
+blocks are views of it; where it is NumPy's and the device is not, they travel (out of core), two
+blocks of columns at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gferm.arrays import Array
+from gferm.device import Device, device_of
+from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
+
+WIDTH = 2048  # columns of a block
+
+
+class BlockedCholesky:
+    """A + alpha I = L Lᵀ, in the memory of A.
+
+    Parameters
+    ----------
+    matrix : array of shape (p, p), symmetric
+        A, on the device or NumPy's; it is overwritten.
+    alpha : float
+    device : Device
+        Where to compute.
+    """
+
+    steps = 1
+
+    def __init__(self, matrix: Any, alpha: float, device: Device) -> None:
+        self.alpha, self.device = alpha, device
+        self._packed, self._home = matrix, device_of(matrix)
+        self._diagonal = np.array(self._home.get(matrix.diagonal()), dtype=np.float64)
+        for columns in self._blocks():
+            try:
+                self._factorize(columns)
+            except np.linalg.LinAlgError:
+                self.restore()
+                problem = f"a leading minor up to {columns.stop} is not positive definite"
+                raise NotPositiveDefiniteError(problem) from None
+
+    def shifted(self, alpha: float) -> BlockedCholesky:
+        """Put A back and factorise it again."""
+        self.restore()
+        return type(self)(self._packed, alpha, self.device)
+
+    def solve(self, rhs: Array) -> Array:
+        """Solve (A + alpha I) x = rhs."""
+        x = self.device.put(rhs.astype(self._dtype))
+        for rows in self._blocks():
+            for before in self._blocks(rows.start):
+                x[rows] -= self._fetch(rows, before) @ x[before]
+            x[rows] = self.device.solve_lower(self._fetch(rows, rows), x[rows])
+        for rows in reversed([*self._blocks()]):
+            below = slice(rows.stop, None)
+            if rows.stop < len(x):
+                x[rows] -= self._fetch(below, rows).T @ x[below]
+            x[rows] = self.device.solve_lower(self._fetch(rows, rows), x[rows], transposed=True)
+        return np.ascontiguousarray(self.device.get(x))
+
+    def apply(self, x: Array) -> Array:
+        """Multiply A x, from the triangle that the factor left alone."""
+        given, product = self.device.put(x), self.device.zeros(*x.shape)
+        for rows in self._blocks():
+            product[rows] += self._own(rows) @ given[rows]
+            for after in self._blocks():
+                if after.start >= rows.stop:
+                    above = self._fetch(rows, after)
+                    product[rows] += above @ given[after]
+                    product[after] += above.T @ given[rows]
+        return np.ascontiguousarray(self.device.get(product))
+
+    def shrink(self, x: Array) -> Array:
+        """Give the bound, as Cholesky does."""
+        return x
+
+    def restore(self) -> None:
+        """Copy the untouched upper triangle over the factor."""
+        for rows in self._blocks():
+            self._store(rows, rows, self._own(rows))
+            for after in self._blocks():
+                if after.start >= rows.stop:
+                    self._packed[after, rows] = self._packed[rows, after].T
+
+    def _factorize(self, columns: slice) -> None:
+        width = columns.stop - columns.start
+        below, rest = slice(columns.start, None), slice(columns.stop, None)
+        panel, own = self._fetch(below, columns), self._own(columns)
+        panel[:width] = own
+        self._shift(panel)
+        for before in self._before(columns):
+            left = self._fetch(below, before)
+            panel -= left @ left[:width].T
+        xp = self.device.xp
+        try:
+            factor = self.device.cholesky(panel[:width])
+        except np.linalg.LinAlgError:
+            self._store(columns, columns, own)
+            raise
+        self._store(columns, columns, xp.tril(factor) + xp.triu(own, 1))
+        if columns.stop < len(self._packed):
+            lower = self.device.solve_lower(factor, panel[width:].T).T
+            self._store(rest, columns, lower)
+
+    def _shift(self, panel: Any) -> None:
+        width = panel.shape[1]
+        diagonal = self.device.xp.arange(width)
+        panel[diagonal, diagonal] += self.alpha
+
+    def _own(self, rows: slice) -> Any:
+        """Give a block of A on the diagonal, from above it."""
+        xp, diagonal = self.device.xp, self._diagonal[rows].astype(self._dtype)
+        above = xp.triu(self._fetch(rows, rows), 1)
+        return above + above.T + xp.diag(self.device.put(diagonal))
+
+    def _blocks(self, end: int | None = None) -> Iterator[slice]:
+        size = len(self._packed) if end is None else end
+        return (slice(at, min(at + WIDTH, size)) for at in range(0, size, WIDTH))
+
+    def _before(self, columns: slice) -> Iterator[slice]:
+        """Give the columns to the left: in one go where they are, else as they fit."""
+        if self._home == self.device:
+            return iter([slice(0, columns.start)] if columns.start else [])
+        return self._blocks(columns.start)
+
+    def _fetch(self, rows: slice, columns: slice) -> Any:
+        """Give a part of the array on the device: a view if it lives there."""
+        part = self._packed[rows, columns]
+        return part if self._home == self.device else self.device.put(part)
+
+    def _store(self, rows: slice, columns: slice, part: Any) -> None:
+        self._packed[rows, columns] = part if self._home == self.device else self.device.get(part)
+
+    @property
+    def _dtype(self) -> npt.DTypeLike:
+        """That of the array, as NumPy names it."""
+        return np.dtype(str(self._packed.dtype).removeprefix("torch."))
+
+
+def cholesky(matrix: Any, alpha: float, device: Device) -> Cholesky | BlockedCholesky:
+    """Factorise A + alpha I in the memory of A: by LAPACK, or by blocks on a device."""
+    return Cholesky(matrix, alpha) if device.is_cpu else BlockedCholesky(matrix, alpha, device)
+
+
+def is_positive_semidefinite(matrix: Any, precision: float) -> bool:
+    """Say whether no eigenvalue is negative beyond rounding; ``matrix`` is left as it was.
+
+    ``precision`` is that of the numbers from which the matrix was made.
+    """
+    device = device_of(matrix)
+    xp = device.xp
+    size = max(float(xp.abs(matrix.diagonal()).sum()), float(matrix.max()), -float(matrix.min()))
+    try:
+        factor = cholesky(matrix, 16 * precision * size, device)
+    except NotPositiveDefiniteError:
+        return False
+    factor.restore()
+    return True
