@@ -208,4 +208,4 @@ def open_device(name: str) -> Device:
             "device='cuda' needs a CUDA GPU, and torch finds none (torch.cuda.is_available() is "
             "False). Check the driver and that torch was built for CUDA, or use device='cpu'."
         )
-    return Device("cuda", torch)
+    return Device(f"cuda:{torch.cuda.current_device()}", torch)  # as its tensors say it

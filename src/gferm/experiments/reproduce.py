@@ -144,7 +144,7 @@ def reproduce(
 
 def _out_of_memory(error: Exception, device: Device) -> ExperimentError:
     """Say what to do about too little memory."""
-    remedy = "Use --device cpu" if device.name == "cuda" else "Use a machine with more memory"
+    remedy = "Use --device cpu" if not device.is_cpu else "Use a machine with more memory"
     return ExperimentError(f"{device.description} has too little memory: {error}. {remedy}.")
 
 
@@ -185,7 +185,7 @@ def _describe_run(device: Device, computed: int, seconds: float) -> dict[str, An
 
 def _versions(device: Device) -> Iterator[tuple[str, str]]:
     yield "gferm", gferm.__version__
-    for name in ("numpy", "scipy", "scikit-learn", *(["torch"] if device.name == "cuda" else [])):
+    for name in ("numpy", "scipy", "scikit-learn", *([] if device.is_cpu else ["torch"])):
         yield name, version(name)
 
 
