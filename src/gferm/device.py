@@ -23,6 +23,7 @@ from scipy import linalg, sparse
 from gferm.arrays import Array
 
 DEVICES = ("cpu", "cuda")
+UNKNOWN = 2**63  # bytes that are free where the system does not tell
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Device:
         """Whether this is NumPy."""
         return self.xp is np
 
+    @property
+    def kind(self) -> str:
+        """What a user calls it: one of `DEVICES`, without the number of a GPU."""
+        return "cpu" if self.is_cpu else "cuda"
+
     def at_once(self, on_cpu: int = 2**18) -> int:
         """Numbers to work on at once: ``on_cpu``, such as fit a cache, or what keeps a GPU busy."""
         return on_cpu if self.is_cpu else 2**26
@@ -54,11 +60,11 @@ class Device:
             array = np.ascontiguousarray(array)
         return self.xp.as_tensor(array, device=self.name)
 
-    def empty(self, *shape: int) -> Any:
-        """Take memory for float64 numbers."""
+    def empty(self, *shape: int, dtype: str = "float64") -> Any:
+        """Take memory for numbers."""
         if self.is_cpu:
-            return np.empty(shape)
-        return self.xp.empty(shape, dtype=self.xp.float64, device=self.name)
+            return np.empty(shape, dtype)
+        return self.xp.empty(shape, dtype=getattr(self.xp, dtype), device=self.name)
 
     def zeros(self, *shape: int) -> Any:
         """Take memory for float64 numbers that are zero."""
@@ -69,14 +75,6 @@ class Device:
     def get(self, array: Any) -> npt.NDArray[Any]:
         """Bring an array to NumPy."""
         return np.asarray(array if self.is_cpu else array.cpu())
-
-    def single(self, array: Any) -> Any:
-        """Round to float32."""
-        return array.astype(np.float32) if self.is_cpu else array.to(self.xp.float32)
-
-    def double(self, array: Any) -> Any:
-        """Give as float64."""
-        return array.astype(np.float64) if self.is_cpu else array.to(self.xp.float64)
 
     def cholesky(self, matrix: Any) -> Any:
         """Give the lower factor; a matrix that is not positive definite is a LinAlgError."""
@@ -96,14 +94,14 @@ class Device:
         triangle = factor.mT if transposed else factor
         return self.xp.linalg.solve_triangular(triangle, rhs, upper=transposed)
 
-    def times_columns(self, matrix: Any, columns: sparse.csr_array) -> Array:
+    def times_columns(self, matrix: Any, columns: sparse.csr_array) -> Any:
         """Multiply a matrix that is here, transposed, with sparse columns: matrixᵀ·columns."""
         if self.is_cpu:
             return np.asarray(columns.T @ matrix).T
         entries, dense = columns.tocoo(), self.zeros(*columns.shape)
         places = self.put(entries.row.astype(np.intp)), self.put(entries.col.astype(np.intp))
         dense[places] = self.put(entries.data)
-        return self.get(matrix.T @ dense)
+        return matrix.T @ dense
 
     @property
     def free_bytes(self) -> int:
@@ -113,16 +111,24 @@ class Device:
             return int(self.xp.cuda.mem_get_info(self.name)[0])
         try:
             meminfo = Path("/proc/meminfo").read_text(encoding="ascii")
-        except OSError:  # not every system tells
-            return 2**63
-        return int(meminfo.partition("MemAvailable:")[2].split()[0]) * 1024
+        except OSError:
+            meminfo = ""
+        available = meminfo.partition("MemAvailable:")[2].split()
+        return int(available[0]) * 1024 if available else UNKNOWN
+
+    @property
+    def room(self) -> str:
+        """What is free, in words."""
+        name, size = "this machine" if self.is_cpu else self.description, self.free_bytes
+        told = f"has {gigabytes(size)} free" if size < UNKNOWN else "does not say what is free"
+        return f"{name} {told}"
 
     @property
     def out_of_memory(self) -> type[Exception]:
         """What it raises when there is no memory left."""
         if self.is_cpu:
             return MemoryError
-        error: type[Exception] = self.xp.OutOfMemoryError
+        error: type[Exception] = self.xp.cuda.OutOfMemoryError
         return error
 
     @property
@@ -170,6 +176,11 @@ class Placed:
         return self.device.get(self.device.put(left) @ self.matrix)
 
 
+def gigabytes(size: float) -> str:
+    """Write a number of bytes."""
+    return f"{size / 1e9:.3g} GB"
+
+
 def device_of(array: Any) -> Device:
     """Say where an array lives; what is neither NumPy's nor torch's counts as NumPy's."""
     if not is_tensor(array):
@@ -180,8 +191,11 @@ def device_of(array: Any) -> Device:
 
 
 def is_tensor(array: Any) -> bool:
-    """Say whether this is torch's, without importing it."""
-    return type(array).__module__.partition(".")[0] == "torch"
+    """Say whether this is torch's, or of a class made of torch's, without importing it."""
+    return any(base.__module__.partition(".")[0] == "torch" for base in type(array).__mro__)
+
+
+ELSEWHERE = "; a model that was fitted on a GPU serves without one after set_params(device='cpu')."
 
 
 def open_device(name: str) -> Device:
@@ -201,11 +215,12 @@ def open_device(name: str) -> Device:
     except ImportError as error:
         raise ValueError(
             "device='cuda' needs torch, which is not installed: pip install 'gferm[gpu]', or use "
-            "device='cpu'."
+            f"device='cpu'{ELSEWHERE}"
         ) from error
     if not torch.cuda.is_available():
         raise ValueError(
             "device='cuda' needs a CUDA GPU, and torch finds none (torch.cuda.is_available() is "
-            "False). Check the driver and that torch was built for CUDA, or use device='cpu'."
+            "False). Check the driver and that torch was built for CUDA, or use device='cpu'"
+            f"{ELSEWHERE}"
         )
     return Device(f"cuda:{torch.cuda.current_device()}", torch)  # as its tensors say it

@@ -6,15 +6,17 @@ large SciPy factorisation is the main work,
 
     `one_blas_at_a_time`   keeps NumPy's BLAS on one thread; SciPy's stays as it is;
     `for_each`             runs NumPy's large work (kernels, exp, copies) in threads of our own,
-                           which leave nothing spinning behind.
+                           which leave nothing spinning behind;
+    `map_ahead`            the same for items that are read one after another, each in one thread.
 
-Both respect the limits that the user, joblib or threadpoolctl have set.
+All respect the limits that the user, joblib or threadpoolctl have set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -25,7 +27,7 @@ from joblib import cpu_count
 from sklearn import config_context
 from threadpoolctl import ThreadpoolController
 
-T = TypeVar("T")
+T, R = TypeVar("T"), TypeVar("R")
 
 
 @cache
@@ -39,6 +41,11 @@ def _blas_of_numpy() -> ThreadpoolController:
     paths = [library["filepath"] for library in _blas().info()]
     own = [path for path in paths if Path(path).parent.name == "numpy.libs"]
     return _blas().select(filepath=own or paths)
+
+
+def _allowed_threads() -> int:
+    allowed = max((library["num_threads"] for library in _blas().info()), default=1)
+    return int(min(allowed, cpu_count()))
 
 
 class _OneThreadForNumPy:
@@ -74,8 +81,7 @@ def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = Fal
 
     ``alone``: one item at a time, with BLAS on all cores.
     """
-    allowed = max((library["num_threads"] for library in _blas().info()), default=1)
-    n_threads = 1 if alone else min(allowed, cpu_count(), len(items))
+    n_threads = 1 if alone else min(_allowed_threads(), len(items))
 
     def quietly(item: T) -> None:
         with config_context(assume_finite=True):  # configuration is per thread; X was checked
@@ -88,3 +94,28 @@ def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = Fal
     with _one_thread_for_numpy, ThreadPoolExecutor(n_threads) as threads:
         for _ in threads.map(quietly, items):
             pass
+
+
+def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Iterator[R]:
+    """Run ``work`` on items in their order, on several while the next one is being read.
+
+    No more than ``room`` are in work at once, nor more than BLAS may use threads; an item is let go
+    when its result is there. The first item that fails is the one whose error is raised.
+    """
+    n_threads = min(_allowed_threads(), room)
+    if n_threads <= 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[R]] = deque()
+    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as threads:
+        try:
+            for item in items:
+                waiting.append(threads.submit(work, item))
+                del item
+                while len(waiting) >= n_threads or (waiting and waiting[0].done()):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

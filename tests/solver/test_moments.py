@@ -20,6 +20,7 @@ from gferm.solver.crossval import Fold
 from gferm.solver.moments import Moments, Origin, sum_over, training_moments
 
 N, D = 40, 4
+WIDTH = D + 2 + 1  # features, targets, and a one
 FIELDS = [name for name in Moments.__dataclass_fields__ if name != "origin"]
 KINDS = {
     "dense": np.asarray,
@@ -319,7 +320,9 @@ def as_dense(block):
     return block.toarray() if sparse.issparse(block) else block
 
 
-@pytest.mark.parametrize(("room", "shares"), [(8 * D * (D + 3), 8), (8 * D * (D + 3) - 1, 1)])
+@pytest.mark.parametrize(
+    ("room", "shares"), [(8 * WIDTH * (WIDTH + 3), 8), (8 * WIDTH * (WIDTH + 3) - 1, 1)]
+)
 def test_sums_that_take_much_room_are_taken_once(room, shares, monkeypatch):
     rows, taken = Rows(), []
     monkeypatch.setattr(moments_file, "THREADS", 8)

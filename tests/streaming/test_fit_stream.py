@@ -2,13 +2,14 @@
 
 import gc
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from gferm import Bins, FairClassifier, FairRegressor
+from gferm import Bins, FairClassifier, FairRegressor, threads
 from gferm.streaming import Chunk, fit_stream
 from tests.problems import make_problem
 
@@ -86,14 +87,16 @@ def test_a_stream_starts_afresh():
     assert model.stream_.n_rows == N
 
 
+@pytest.mark.parametrize("cores", [1, 2, 4])
 @pytest.mark.parametrize("name", MODELS)
-def test_only_one_chunk_is_alive_at_a_time(name):
+def test_no_more_chunks_are_alive_than_cores(name, cores, monkeypatch):
+    monkeypatch.setattr(threads, "_allowed_threads", lambda: cores)
     seen = []
 
     def watched():
         for chunk in chunks(10):
             gc.collect()
-            assert not any(one() is not None for one in seen)
+            assert sum(one() is not None for one in seen) < cores  # and the one that comes now
             rows = chunk.X.copy()
             seen.append(weakref.ref(rows))
             yield Chunk(rows, chunk.y, chunk.sensitive_features)
@@ -103,6 +106,28 @@ def test_only_one_chunk_is_alive_at_a_time(name):
     gc.collect()
     assert not any(one() is not None for one in seen)
     assert model.stream_.n_chunks == 12
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_model_is_the_same_on_any_number_of_cores(name, monkeypatch):
+    models = []
+    for cores in (1, 2, 3):
+        monkeypatch.setattr(threads, "_allowed_threads", lambda cores=cores: cores)
+        models.append(fit_stream(clone(MODELS[name]), chunks(10)))
+    for model in models[1:]:
+        np.testing.assert_allclose(model.predict(X), models[0].predict(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_of_several_chunks_that_cannot_be_used_the_first_is_named(cores, monkeypatch):
+    monkeypatch.setattr(threads, "_allowed_threads", lambda: cores)
+    spoiled = list(chunks(10))
+    for number in (4, 5, 9):
+        broken = spoiled[number - 1].X.copy()
+        broken[0, 0] = np.nan
+        spoiled[number - 1] = replace(spoiled[number - 1], X=broken)
+    with pytest.raises(ValueError, match=r"^Chunk 4: .*NaN"):
+        fit_stream(clone(MODELS["linear"]), spoiled)
 
 
 @pytest.mark.parametrize("idle", ["first", "middle", "last"])

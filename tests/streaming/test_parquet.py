@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from gferm import FairRegressor
+from gferm import FairRegressor, threads
 from gferm.streaming import ParquetSource, fit_stream
 from tests.problems import make_problem
 
@@ -229,6 +229,7 @@ def test_rows_are_taken_by_their_number_in_all_files(folder):
 
 
 def test_nothing_of_a_chunk_is_held_while_the_next_one_is_read(folder, monkeypatch):
+    monkeypatch.setattr(threads, "_allowed_threads", lambda: 1)
     seen, original = [], parquet.ParquetFile.read_row_group
 
     def watched(self, *given, **options):

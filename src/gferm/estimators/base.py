@@ -26,13 +26,13 @@ from sklearn.utils.validation import validate_data
 
 from gferm.arrays import Array
 from gferm.bins import Bins
-from gferm.blocks import row_blocks
+from gferm.blocks import fewer_if_full, row_blocks
 from gferm.cells import Cells, SensitiveBins
 from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
 from gferm.device import CPU, DEVICES, Device
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import speak_up, unchanged_on_error
-from gferm.estimators.placing import with_room_for
+from gferm.estimators.placing import MATRICES, in_words, with_room_for
 from gferm.estimators.training import (
     TrainingData,
     compare_cells,
@@ -217,9 +217,8 @@ class FairModel(KernelMachine, ABC):
                 "n_landmarks=None and landmarks='uniform', or another kernel."
             )
         kernel = self._kernel()
-        points = find_landmarks(
-            X, self.n_landmarks, self.landmarks, kernel, self.random_state, self.alpha
-        )
+        given = as_numpy(self.landmarks)
+        points = find_landmarks(X, self.n_landmarks, given, kernel, self.random_state, self.alpha)
         return Landmarks.at(points, kernel)
 
     def _target_table(self, y: Any) -> Array:
@@ -231,10 +230,14 @@ class FairModel(KernelMachine, ABC):
         assert data.landmarks is not None
         # a search finds the points once, for several kernels
         landmarks = Landmarks.at(data.landmarks.points, self._kernel())
-        rows = landmarks.features(data.X, data.device)
+        device, rows = data.device, landmarks.features(data.X, data.device)
         features = np.empty(rows.shape)
-        for part in row_blocks(*rows.shape, data.device.at_once(2**22)):
-            features[part] = landmarks.finish(data.device.get(rows[part]).T).T
+
+        def fill(doubles: int) -> None:
+            for part in row_blocks(*rows.shape, doubles):
+                features[part] = landmarks.finish(device.get(rows[part]).T).T
+
+        fewer_if_full(fill, device.at_once(2**22), rows.shape, device)
         return features
 
     def _choose(self, data: TrainingData) -> SolverChoice:
@@ -255,7 +258,7 @@ class FairModel(KernelMachine, ABC):
             epsilon=self.epsilon,
             match=self.match,
             fit_intercept=self.fit_intercept,
-            device=device.name,
+            device=device.kind,
         )
 
     def _solve(
@@ -271,7 +274,8 @@ class FairModel(KernelMachine, ABC):
             max_iter=self.max_iter,
         )
         # The features are multiplied by NumPy, kernel matrices by SciPy.
-        with one_blas_at_a_time() if choice.form == "kernel" else nullcontext():
+        blas = one_blas_at_a_time() if choice.form == "kernel" else nullcontext()
+        with blas, in_words(data.device):
             if choice.method == "libsvm":
                 matrix, means = self._svm_matrix(data)
                 X = self._rows_for_kernel(data.X)
@@ -299,7 +303,7 @@ class FairModel(KernelMachine, ABC):
             require_finite(system.matrix, self._kernel())
             return factorize_system(system, shift, choice, **finally_)
         if landmarks is not None:
-            options |= {"finish": landmarks.finish, "device": device}
+            options |= {"finish": partial(landmarks.finish, device=device), "device": device}
             system = linear_system(landmarks.features(data.X, device), target, columns, **options)
             require_finite(system.matrix, self._kernel())
             system = system.read_by(landmarks.values(data.X, device), landmarks.basis)
@@ -314,7 +318,8 @@ class FairModel(KernelMachine, ABC):
             return factorize_system(system, shift, choice, **finally_)
 
         with one_blas_at_a_time():
-            return with_room_for(len(target), device, by_kernel)
+            needed = MATRICES[str(choice.factorization)]
+            return with_room_for(len(target), device, by_kernel, matrices=needed)
 
     def _svm_matrix(self, data: TrainingData) -> tuple[Array, Array]:
         """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
@@ -386,11 +391,12 @@ class FairModel(KernelMachine, ABC):
 
     def _predict_all(self, X: Any, coefficients: Array, intercepts: Array, X_fit: Any) -> Array:
         """Predict with several models, one a row, evaluating the kernel once."""
+        rows = validate_data(self, as_numpy(X), accept_sparse=self._accept_sparse, reset=False)
+        if self.kernel == "linear":  # whatever the device, and so without it
+            return np.asarray(rows @ coefficients.T).T + intercepts[:, None]
         device = device_for(self.device, X)
-        X = validate_data(self, as_numpy(X), accept_sparse=self._accept_sparse, reset=False)
-        if self.kernel == "linear":
-            return np.asarray(X @ coefficients.T).T + intercepts[:, None]
-        return self._kernel_products(X, X_fit, coefficients, device) + intercepts[:, None]
+        with in_words(device):
+            return self._kernel_products(rows, X_fit, coefficients, device) + intercepts[:, None]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")

@@ -10,12 +10,16 @@ distributed/); after that the same rows make the same model, in whatever chunks 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gferm.cells import CellScheme
+from gferm.device import CPU, Device
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.training import (
     TrainingData,
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from gferm.estimators.base import FairModel
 
 Columns = tuple[SensitiveColumn, ...]
+Rows = tuple[Any, Any, Any, Any]
+"""X, y, sensitive features and sample weight of a chunk, as the user gave them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +58,8 @@ class Agreement:
     origin : Origin
     kernel : Kernel
     fit_intercept : bool
+    device : Device
+        Where the first chunk was summed, and the sums are finished.
     """
 
     scheme: CellScheme | None
@@ -59,6 +67,7 @@ class Agreement:
     origin: Origin
     kernel: Kernel
     fit_intercept: bool
+    device: Device = CPU
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +82,11 @@ class Stream:
     def n_rows(self) -> int:
         """Rows so far, those of weight zero left out."""
         return self.summary.n_rows
+
+    def grown(self, summary: Summary | None) -> Stream:
+        """Add the sums of one more chunk, which may have had no row with a weight."""
+        both = self.summary if summary is None else self.summary + summary
+        return Stream(self.agreement, both, self.n_chunks + 1)
 
 
 def can_stream(model: FairModel) -> bool:
@@ -127,7 +141,7 @@ def agree(
         data.weight,
         fit_intercept=model.fit_intercept,
     )
-    return Agreement(scheme, found, origin, model._kernel(), model.fit_intercept)
+    return Agreement(scheme, found, origin, model._kernel(), model.fit_intercept, data.device)
 
 
 def summarize_chunk(
@@ -144,33 +158,29 @@ def summarize_chunk(
     return summarize_rows(rows, targets, data.weight, cells, agreement.origin, data.device)
 
 
-def grow(
-    model: FairModel,
-    stream: Stream | None,
-    X: Any,
-    y: Any,
-    s: Any,
-    weight: Any,
-    *,
-    number: int,
-    **settled: Any,
-) -> Stream | None:
-    """Add a chunk, or nothing if none of its rows has a weight; errors give its number.
+def sum_chunk(
+    model: FairModel, agreement: Agreement, rows: Rows, *, number: int
+) -> Summary | None:
+    """Take the sums of a chunk that is not the first; None if no row has a weight.
+
+    Nothing but the sums is made or changed: several chunks may be summed at once.
+    """
+    with naming_chunk(number):
+        found = read_chunk(model, *rows, first=False)
+        return None if found is None else summarize_chunk(model, *found, agreement)
+
+
+def open_stream(model: FairModel, rows: Rows, *, number: int, **settled: Any) -> Stream | None:
+    """Start with the first chunk; None if none of its rows has a weight.
 
     ``settled``: scheme and landmarks, if known.
     """
-    try:
-        rows = read_chunk(model, X, y, s, weight, first=stream is None)
-        if rows is None:
-            return None if stream is None else replace(stream, n_chunks=number)
-        agreed = None if stream is None else stream.agreement
-        agreement = agreed or agree(model, *rows, **settled)
-        summary = summarize_chunk(model, *rows, agreement)
-    except (TypeError, ValueError) as error:
-        raise in_chunk(number, error) from error
-    if stream is not None:
-        summary = stream.summary + summary
-    return Stream(agreement, summary, number)
+    with naming_chunk(number):
+        found = read_chunk(model, *rows, first=True)
+        if found is None:
+            return None
+        agreement = agree(model, *found, **settled)
+        return Stream(agreement, summarize_chunk(model, *found, agreement), number)
 
 
 def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
@@ -178,7 +188,10 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
     with unchanged_on_error(model):
         before = getattr(model, "stream_", None)
         number = 1 if before is None else before.n_chunks + 1
-        stream = grow(model, before, X, y, s, weight, number=number)
+        if before is None:
+            stream = open_stream(model, (X, y, s, weight), number=number)
+        else:
+            stream = before.grown(sum_chunk(model, before.agreement, (X, y, s, weight), number=number))
         if stream is None:
             raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
         model.stream_ = stream
@@ -195,7 +208,7 @@ def solve_stream(model: FairModel) -> Solution:
     agreement, summary = model.stream_.agreement, model.stream_.summary
     cells, contrasts, landmarks = None, None, agreement.landmarks
     if landmarks is not None:
-        summary = summary.finished(landmarks.finish)
+        summary = summary.finished(partial(landmarks.finish, device=agreement.device))
     probe = np.zeros((summary.moments.shift.size, 0))
     if agreement.scheme is not None:
         try:
@@ -229,6 +242,15 @@ def _forget(model: FairModel) -> None:
     kept = ("stream_", "n_features_in_", "feature_names_in_")
     for name in [name for name in vars(model) if name.endswith("_") and name not in kept]:
         del model.__dict__[name]
+
+
+@contextmanager
+def naming_chunk(number: int) -> Iterator[None]:
+    """Say in which chunk an error arose."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise in_chunk(number, error) from error
 
 
 def in_chunk(number: int, error: Exception) -> Exception:

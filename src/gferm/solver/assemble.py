@@ -45,7 +45,7 @@ def kernel_system(
         matrix=matrix,
         target=Target(target, level, float(target @ target)),
         steering=columns.toarray(),
-        probe=above_rounding(home.times_columns(matrix, columns), floor),
+        probe=above_rounding(home.get(home.times_columns(matrix, columns)), floor),
         anchor=anchor,
         null=null,
         weight=weight,

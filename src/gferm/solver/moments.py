@@ -29,7 +29,7 @@ Finish: TypeAlias = Callable[[Array], Array]
 """A linear map of the features, applied to the rows of an array of shape (d, …)."""
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
-BLOCK = 2**18  # doubles of a block
+BLOCK = 2**20  # doubles of a block
 THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
 ROOM = 2**25  # … if all of them together take no more doubles
 LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
@@ -86,6 +86,20 @@ class Moments:
     cross: Array
     rise: Array
     square: Array
+
+    @classmethod
+    def of_products(cls, origin: Origin, products: Array) -> Moments:
+        """Read the sums off Σ w z zᵀ, z = (x, y, 1)."""
+        d = len(origin.x)
+        return cls(
+            origin,
+            mass=float(products[-1, -1]),
+            shift=products[:d, -1].copy(),
+            scatter=np.ascontiguousarray(products[:d, :d]),
+            cross=products[:d, d:-1].copy(),
+            rise=products[d:-1, -1].copy(),
+            square=products[d:-1, d:-1].diagonal().copy(),
+        )
 
     def __add__(self, other: Moments) -> Moments:
         both = (mine + its for mine, its in zip(self._sums, other._sums, strict=True))
@@ -168,67 +182,55 @@ def sum_over(
     The products are taken on the device, and the sums come back from there.
     """
     n, d = (X.shape[0] if rows is None else rows.size), X.shape[1]
-    least = device.at_once(BLOCK)
-    blocks = row_blocks(n, d, max(least, 2 * d * d))  # what is added to is smaller than a block
+    width = d + targets.shape[1] + 1
+    blocks = row_blocks(n, width, max(device.at_once(BLOCK), 2 * width**2))  # sums are smaller
     n_columns = 0 if columns is None else columns.shape[1]
-    crowded = THREADS * d * (d + n_columns) > ROOM  # BLAS uses the threads then
+    crowded = THREADS * width * (width + n_columns) > ROOM  # BLAS uses the threads then
     alone = crowded or not device.is_cpu
-    n_shares = 1 if alone else max(min(THREADS, len(blocks)), 1)
-    shares = [_Sums(d, targets.shape[1], n_columns, device) for _ in range(n_shares)]
-    from_x = device.put(origin.x)
+    shares = [
+        _Sums(origin, n_columns, device)
+        for _ in range(1 if alone else max(min(THREADS, len(blocks)), 1))
+    ]
 
     def add(j: int) -> None:
-        room = device.empty(blocks[0].stop if blocks else 0, d)
-        for part in blocks[j::n_shares]:
+        room = device.empty(blocks[0].stop if blocks else 0, width)
+        for part in blocks[j :: len(shares)]:
             here = part if rows is None else rows[part]
             shares[j].add(
-                _counted_from(from_x, X[here], room, device),
-                targets[here] - origin.y,
+                room[: part.stop - part.start],
+                X[here],
+                targets[here],
                 None if weight is None else weight[here],
                 None if columns is None else columns[here],
             )
 
-    for_each(add, range(n_shares))
-    mass, shift, scatter, cross, rise, square, probe = (
-        sum(one[1:], one[0]) for one in zip(*(share.sums for share in shares), strict=True)
-    )
-    return Moments(origin, mass, shift, scatter, cross, rise, square), probe
-
-
-def _counted_from(origin: Any, X: Any, room: Any, device: Device) -> Any:
-    """Give X − origin in doubles, in memory that is there already: new pages are slow."""
-    rows = device.put(X.toarray() if hasattr(X, "toarray") else X)
-    return device.xp.subtract(rows, origin, out=room[: X.shape[0]])
+    for_each(add, range(len(shares)))
+    products = device.get(sum((share.products for share in shares[1:]), shares[0].products))
+    probe = device.get(sum((share.probe for share in shares[1:]), shares[0].probe))
+    return Moments.of_products(origin, products), probe
 
 
 class _Sums:
-    """One thread's share of all sums."""
+    """One thread's share of all sums: those of z zᵀ, for z = (x, y, 1), and of x·columns."""
 
-    def __init__(self, d: int, n_targets: int, n_columns: int, device: Device) -> None:
-        self.device, self.mass, self.scatter = device, 0.0, device.zeros(d, d)
-        self.cross, self.rise = np.zeros((d, n_targets + 1)), np.zeros(n_targets)
-        self.square, self.probe = np.zeros(n_targets), np.zeros((d, n_columns))
+    def __init__(self, origin: Origin, n_columns: int, device: Device) -> None:
+        d, n_targets = len(origin.x), len(origin.y)
+        self.device, self.from_x, self.from_y = device, device.put(origin.x), origin.y
+        self.products = device.zeros(d + n_targets + 1, d + n_targets + 1)
+        self.probe = device.zeros(d, n_columns)
 
-    @property
-    def sums(self) -> tuple[Any, ...]:
-        cross, shift = self.cross[:, :-1], self.cross[:, -1]
-        scatter = self.device.get(self.scatter)
-        return self.mass, shift, scatter, cross, self.rise, self.square, self.probe
-
-    def add(self, x: Any, y: Array, weight: Array | None, columns: Any) -> None:
-        """Add a block of rows, whose ``x`` is on the device and may be overwritten."""
-        device = self.device
+    def add(self, room: Any, X: Any, y: Array, weight: Array | None, columns: Any) -> None:
+        """Add some rows; ``room`` is memory for z that is there already: new pages are slow."""
+        device, d = self.device, len(self.from_x)
+        room[:, :d] = device.put(X.toarray() if hasattr(X, "toarray") else X)
+        room[:, :d] -= self.from_x
+        room[:, d:-1] = device.put(y - self.from_y)
+        room[:, -1] = 1.0
         if columns is not None:
-            self.probe += device.times_columns(x, columns)
-        weights = np.ones(len(x)) if weight is None else weight
-        self.mass += float(weights.sum())
-        self.rise += weights @ y
-        self.square += weights @ (y * y)
-        pulls = np.column_stack([weights[:, None] * y, weights])
-        self.cross += device.get(x.T @ device.put(pulls))
+            self.probe += device.times_columns(room, columns)[:d]
         if weight is not None:
-            x *= device.put(np.sqrt(weight))[:, None]
-        self.scatter += x.T @ x
+            room *= device.put(np.sqrt(weight))[:, None]
+        self.products += room.T @ room
 
 
 def training_moments(

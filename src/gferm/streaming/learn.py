@@ -8,7 +8,8 @@ all of them, as `fit` would; for any other iterable they are settled on the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,11 +19,21 @@ from gferm.arrays import Array
 from gferm.cells import CellScheme
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import can_stream, grow, solve_stream
+from gferm.estimators.streaming import (
+    Rows,
+    Stream,
+    can_stream,
+    open_stream,
+    solve_stream,
+    sum_chunk,
+)
 from gferm.estimators.training import resolve_scheme
 from gferm.landmarks import draw_rows
 from gferm.progress import progress
 from gferm.sensitive import read_sensitive_features
+from gferm.solver.moments import ROOM
+from gferm.solver.summary import Summary
+from gferm.threads import map_ahead
 
 Model = TypeVar("Model", bound=FairRegressor)
 
@@ -36,9 +47,14 @@ class Chunk:
     sensitive_features: Any = None
     sample_weight: Any = None
 
+    @property
+    def rows(self) -> Rows:
+        """All four, in the order of `fit`."""
+        return self.X, self.y, self.sensitive_features, self.sample_weight
+
 
 def fit_stream(model: Model, chunks: Iterable[Chunk], *, verbose: bool | int = False) -> Model:
-    """Fit a model on chunks of rows, holding one of them at a time.
+    """Fit a model on chunks of rows, holding at most as many at a time as there are cores.
 
     Parameters
     ----------
@@ -80,29 +96,51 @@ def fit_stream(model: Model, chunks: Iterable[Chunk], *, verbose: bool | int = F
     total = len(chunks) if isinstance(chunks, Sized) else None
     with unchanged_on_error(model):
         scheme, landmarks = look_ahead(model, chunks)
-        stream, number = None, 0
         with progress(total, "Reading chunks", show=bool(verbose)) as advance:
-            for chunk in chunks:
-                number += 1
-                stream = grow(
-                    model,
-                    stream,
-                    chunk.X,
-                    chunk.y,
-                    chunk.sensitive_features,
-                    chunk.sample_weight,
-                    number=number,
-                    scheme=scheme,
-                    landmarks=landmarks,
-                )
-                del chunk  # before the next one is read
-                advance(1)
+            stream = _sum(model, chunks, advance, scheme=scheme, landmarks=landmarks)
         if stream is None:
             raise ValueError("chunks is empty: there are no rows to learn from.")
         model.stream_ = stream
         solution = solve_stream(model)
     speak_up(model, [solution])
     return model
+
+
+def _sum(
+    model: FairRegressor, chunks: Iterable[Chunk], advance: Callable[[int], None], **settled: Any
+) -> Stream | None:
+    """Agree on the first chunk that has rows with a weight, and add up all chunks."""
+    numbered, stream = _number(chunks), None
+    for number, chunk in numbered:
+        stream = open_stream(model, chunk.rows, number=number, **settled)
+        del chunk  # before the next one is read
+        advance(1)
+        if stream is not None:
+            break
+    if stream is None:
+        return None
+    agreement = stream.agreement
+
+    def work(numbered_chunk: tuple[int, Chunk]) -> Summary | None:
+        number, chunk = numbered_chunk
+        return sum_chunk(model, agreement, chunk.rows, number=number)
+
+    # large sums, and a GPU, are for one chunk at a time
+    room = ROOM // agreement.origin.x.size**2 if agreement.device.is_cpu else 1
+    with closing(map_ahead(work, numbered, room=room)) as summaries:
+        for summary in summaries:
+            stream = stream.grown(summary)
+            advance(1)
+    return stream
+
+
+def _number(chunks: Iterable[Chunk]) -> Iterator[tuple[int, Chunk]]:
+    """Count from 1; unlike `enumerate`, hold no chunk while the next one is read."""
+    number = 0
+    for chunk in chunks:
+        number += 1
+        yield number, chunk
+        del chunk
 
 
 def look_ahead(model: FairRegressor, chunks: Any) -> tuple[CellScheme | None, Any]:
