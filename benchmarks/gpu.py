@@ -97,6 +97,7 @@ def _crowded(data: Any) -> Iterator[Row]:
     roomy = _seconds(lambda: learn(data, CROWDED))
     new = data[0][-BOTH:]
     expected = roomy[1].predict(new)
+    torch.cuda.empty_cache()
     free, _ = torch.cuda.mem_get_info()
     ballast = torch.empty(free - 6 * CROWDED**2, dtype=torch.uint8, device="cuda")
     crowded = _seconds(lambda: learn(data, CROWDED))

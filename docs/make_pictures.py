@@ -1,6 +1,7 @@
 """The pictures in docs/pictures: `make pictures` draws, or photographs, all of them.
 
-Those of the demo and of the examples are drawn; the demo's report is opened in a browser.
+Those of the demo, of the examples and of benchmarks are drawn; the demo's report is opened in a
+browser.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from playwright.sync_api import Page, sync_playwright
 
 mpl.use("agg")
 from matplotlib import pyplot as plt
+
+from growth_picture import draw as draw_growth
 
 from gferm.demo import draw_frontier, draw_histograms, predict_held_out, write_report
 
@@ -80,6 +83,7 @@ def main() -> None:
     draw_frontier(result, PICTURES / "frontier.png")
     draw_histograms(result, PICTURES / "histogram.png")
     draw_examples()
+    draw_growth(PICTURES / "growth.png")
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.html")
         write_report(report)

@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm.blocks import row_blocks
-from gferm.device import CPU
+from gferm.device import CPU, Device
 from gferm.kernels import Kernel
 from gferm.nystroem import (
     FeatureRows,
@@ -177,3 +177,13 @@ def test_only_the_rows_that_are_asked_for_are_evaluated():
 def test_a_kernel_that_is_not_semidefinite_is_refused(kernel):
     with pytest.raises(ValueError, match="not positive semi-definite"):
         Landmarks.at(X[:20], kernel)
+
+
+@pytest.mark.parametrize("free", [0.9, 1.0])
+def test_kernel_values_are_remembered_where_they_take_a_quarter_of_free_memory(free, monkeypatch):
+    rows = Landmarks.at(X[:7], RBF).values(X)
+    needed = 4 * 8 * N * rows.shape[1]
+    monkeypatch.setattr(Device, "free_bytes", property(lambda device: int(free * needed)))
+    remembered = rows.remembered()
+    assert (remembered is rows) == (free < 1.0)
+    np.testing.assert_array_equal(remembered[10:20], rows[10:20])

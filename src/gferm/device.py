@@ -166,8 +166,16 @@ class Placed:
         """The transpose, in the same memory."""
         return Placed(self.matrix.T, self.device)
 
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """That of the products."""
+        return np.dtype(np.float64)
+
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Placed:
+        return Placed(self.matrix[rows], self.device)
 
     def __matmul__(self, right: Array) -> Array:
         return self.device.get(self.matrix @ self.device.put(right))

@@ -76,6 +76,16 @@ class KernelRows:
         values = self.evaluate(rows)
         return values if self.device.is_cpu else Placed(values, self.device)
 
+    @property
+    def at_once(self) -> int:
+        """Numbers to evaluate in one go."""
+        return self.device.at_once()
+
+    def remembered(self) -> Any:
+        """Evaluate all rows once and for all, if that takes a quarter of free memory at most."""
+        n, m = self.shape
+        return self[:] if 4 * 8 * n * m <= self.device.free_bytes else self
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureRows(KernelRows):

@@ -205,7 +205,8 @@ class LinearGeometry:
         """One block, or several where a whole copy would be made: of float32, of kernel values."""
         n, d = self.X.shape
         there = hasattr(self.X, "tocsr") or getattr(self.X, "dtype", None) == np.float64
-        return [slice(None)] if there else row_blocks(n, d, max(2**18, d * d))
+        at_once = max(getattr(self.X, "at_once", 2**18), d * d)
+        return [slice(None)] if there else row_blocks(n, d, at_once)
 
 
 def _into(basis: Array | None, vector: Array) -> Array:
