@@ -230,3 +230,34 @@ def test_help_has_examples(monkeypatch):
         said = invoke(command, "--help").stdout
         assert said.count(f"gferm {command}") >= 2
         assert "130 stopped" in said
+
+
+def test_a_kernel_on_landmarks_is_that_of_the_library_every_time(tmp_path):
+    table, outs = people(), [tmp_path / "first.skops", tmp_path / "second.skops"]
+    path = written(table, tmp_path / "people.csv")
+    kernel = ["--kernel", "rbf", "--gamma", "0.1", "--landmarks", "25"]
+    for out in outs:
+        report("fit", path, *NUMBERS, "--sensitive", "sex", *kernel, "--out", out)
+    matrix = TablePreparation().fit_transform(table[FEATURES])
+    expected = FairRegressor(gamma=0.1, n_landmarks=25, random_state=0, y_bins=3)
+    expected.fit(matrix, table["salary"], sensitive_features=table[["sex"]])
+    for out in outs:
+        found = load_model(out)
+        assert found.model.X_fit_.shape[0] == 25
+        assert found.model.device is None  # it is served where there may be no GPU
+        np.testing.assert_allclose(found.model.predict(matrix), expected.predict(matrix), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--landmarks", "25"], "--landmarks"),
+        (["--kernel", "rbf", "--landmarks", "100000"], "--landmarks=100000 is more than the"),
+        (["--kernel", "rbf", "--device", "cuda"], "use --device cpu"),
+    ],
+)
+def test_landmarks_and_devices_that_cannot_be_are_named_as_options(options, message, tmp_path):
+    path = written(people(), tmp_path / "people.csv")
+    result = invoke("fit", path, *NUMBERS, "--sensitive", "sex", *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())

@@ -14,6 +14,7 @@ from gferm.cli.options import (
     OUTPUT,
     Categorical,
     Data,
+    DeviceName,
     Drop,
     DropMissing,
     IncludeSensitive,
@@ -71,6 +72,17 @@ def fit(
         float | None,
         typer.Option(min=0, help="Regularisation; 1 by default.", rich_help_panel=MODEL),
     ] = None,
+    landmarks: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Learn a kernel on so many rows instead of all: 2000, for more rows than 20 000.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    device: Annotated[
+        DeviceName, typer.Option(help="Where to compute.", rich_help_panel=MODEL)
+    ] = DeviceName.cpu,
     max_iter: Annotated[
         int | None,
         typer.Option(
@@ -143,6 +155,8 @@ def fit(
 
       gferm fit people.csv --target salary --sensitive sex --kernel rbf --select nvp
 
+      gferm fit people.parquet --target salary --sensitive sex --kernel rbf --landmarks 200
+
     [bold]Exit codes[/bold]  0 done, 2 wrong input, 130 stopped
     """
     started = perf_counter()
@@ -165,6 +179,8 @@ def fit(
             "gamma": gamma,
             "alpha": alpha,
             "max_iter": max_iter,
+            "n_landmarks": landmarks,
+            "random_state": None if landmarks is None else 0,  # the same landmarks every night
         }
         summary = fit_file(
             data,
@@ -188,6 +204,7 @@ def fit(
                     "match": match.value,
                     "intersectional": intersectional,
                     "min_cell_size": min_cell_size,
+                    "device": device.value,
                 },
                 search=None
                 if select is None

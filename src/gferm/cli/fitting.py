@@ -92,6 +92,7 @@ def fit_file(
             else (found.best_estimator_)
         )
         plain = _plain(model, matrix, rows)
+        model.set_params(device=None)  # it will be used where there may be no GPU
     saved = SavedModel(
         pipeline=Pipeline([("prepare", preparation), ("model", model)]),
         task=options.task,
@@ -137,7 +138,7 @@ def estimator_params(
 ) -> dict[str, Any]:
     """Give the arguments of the estimator; refuse a kernel matrix that fits into no memory."""
     params = dict(options.params)
-    if params.get("kernel", "rbf") != "linear":
+    if params.get("kernel", "rbf") != "linear" and params.get("n_landmarks") is None:
         require_memory(len(matrix))
     if options.task == "classification":
         y_bins = read_class_bins(options.y_bins, rows.y)
@@ -202,7 +203,7 @@ def require_memory(n_rows: int) -> None:
     if needed > there:
         raise InputError(
             f"the kernel matrix of {n_rows} rows needs {needed / 2**30:.0f} GiB and this machine "
-            f"has {there / 2**30:.0f}; use --kernel linear, or fewer rows."
+            f"has {there / 2**30:.0f}; use --landmarks 2000, --kernel linear, or fewer rows."
         )
 
 

@@ -35,6 +35,13 @@ class Match(StrEnum):
     residual = "residual"
 
 
+class DeviceName(StrEnum):
+    """Where to compute."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
 class TableOfAudit(StrEnum):
     """Which of an audit's tables."""
 
@@ -143,7 +150,8 @@ MinCellSize = Annotated[
 Kernel = Annotated[
     str,
     typer.Option(
-        help="linear for any number of rows; rbf, poly, laplacian, … for up to some 20 000.",
+        help="linear for any number of rows; rbf, poly, laplacian, … for up to some 20 000, or on "
+        "landmarks.",
         rich_help_panel=MODEL,
     ),
 ]
