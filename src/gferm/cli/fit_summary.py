@@ -59,8 +59,9 @@ def _left_out(dropped: int) -> str:
 
 def _model(found: Mapping[str, Any]) -> str:
     gamma = "" if found["gamma"] is None else f", gamma {found['gamma']:.4g}"
+    points = "" if found["n_landmarks"] is None else f" on {found['n_landmarks']} landmarks"
     return (
-        f"{found['task']}, {found['loss']} loss, {found['kernel']} kernel, "
+        f"{found['task']}, {found['loss']} loss, {found['kernel']} kernel{points}, "
         f"alpha {found['alpha']:g}{gamma}, epsilon {_number(found['epsilon'])}"
     )
 

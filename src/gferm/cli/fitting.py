@@ -164,6 +164,7 @@ def describe_model(model: Any, task: Task) -> dict[str, Any]:
         "loss": model.loss,
         "kernel": model.kernel,
         "gamma": model.gamma,
+        "n_landmarks": model.n_landmarks,
         "alpha": model.alpha,
         "epsilon": model.epsilon,
         "match": model.match,
