@@ -1,7 +1,8 @@
 """Time and memory of every way to learn, as rows grow: the numbers behind docs/scaling.md.
 
-Twenty features, five label bins (or two classes: logistic loss), two groups, an active epsilon. On the CPU every point is a process of
-its own, and memory is what `fit` took beyond the data; on a GPU it is what torch took there.
+Twenty features, five label bins (or two classes: logistic loss), two groups, an active epsilon. On
+the CPU every point is a process of its own, and memory is what `fit` took beyond the data; on a GPU
+it is what torch took there.
 
 ``python -m benchmarks growth`` writes growth_cpu.json, and where there is CUDA growth_gpu.json too.
 """

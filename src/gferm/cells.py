@@ -117,6 +117,12 @@ class Cells:
         return np.bincount(inside, minlength=self.label_bins.n_bins)
 
     @property
+    def sort_every_row(self) -> bool:
+        """Whether every row is in one cell, and no more: there is one partition, and no score."""
+        one = len(self.partitions) == 1 and not self.scores
+        return one and bool((self.partitions[0].cell_of >= 0).all())
+
+    @property
     def counts(self) -> dict[str, npt.NDArray[np.intp]]:
         """Rows in each cell, one (K, Q) table per partition."""
         return {partition.name: partition.counts for partition in self.partitions}

@@ -23,7 +23,13 @@ from scipy import sparse
 from gferm.arrays import Array
 from gferm.bins import NoBins
 from gferm.cells import Cells, CellScheme, Score
-from gferm.contrasts import Contrasts, Covariances, combine_cells, no_contrasts
+from gferm.contrasts import (
+    Contrasts,
+    Covariances,
+    combine_cells,
+    no_contrasts,
+    one_entry_a_row,
+)
 from gferm.device import CPU, Device
 from gferm.exceptions import NothingToCompareError
 from gferm.solver.moments import Finish, Moments, Origin, sum_over
@@ -172,10 +178,9 @@ def _membership(cells: Cells) -> sparse.csr_array:
     """Which row adds to which sums, and how much."""
     n, n_labels = cells.n_samples, cells.label_bins.n_bins
     weight = np.ones(n) if cells.weight is None else cells.weight
-    if len(cells.partitions) == 1 and not cells.scores and (cells.partitions[0].cell_of >= 0).all():
-        part = cells.partitions[0]  # one entry in each row: as it is stored
-        shape = (n, part.counts.size)
-        return sparse.csr_array((weight, part.cell_of, np.arange(n + 1)), shape=shape)
+    if cells.sort_every_row:
+        part = cells.partitions[0]
+        return one_entry_a_row(part.cell_of, weight, part.counts.size)
     entries, first = [(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))], 0
     for part in cells.partitions:
         rows = np.flatnonzero(part.cell_of >= 0)
