@@ -1,4 +1,4 @@
-"""The exact accuracy–fairness frontier: every epsilon from one factorisation.
+"""The exact accuracy–fairness frontier: every epsilon from one factorisation, of rows or of sums.
 
 The solution is piecewise linear in epsilon (solver/path.py), so a handful of breakpoints holds all
 of it. Between two of them coefficients, predictions and gaps are linear interpolations.
@@ -16,8 +16,9 @@ from sklearn.base import clone
 from gferm.arrays import Array
 from gferm.cells import Cells
 from gferm.contrasts import Contrasts
-from gferm.estimators.outcome import speak_up
+from gferm.estimators.outcome import share_features, speak_up
 from gferm.estimators.regressor import FairRegressor
+from gferm.estimators.streaming import Posed, pose_stream
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.losses import LOSSES, REGRESSION_LOSSES, as_loss
@@ -36,6 +37,8 @@ def frontier(
     **params: Any,
 ) -> Frontier:
     """Trace the fair models of every epsilon, from the plain one to the fairest.
+
+    `Frontier.of` does the same with the sums of a model that has learned chunk by chunk.
 
     Parameters
     ----------
@@ -64,19 +67,26 @@ def frontier(
     model._validate_params()
     _require_square_loss(model)
     data, cells, contrasts = model._read(X, y, sensitive_features, sample_weight)
-    assert cells is not None
-    assert contrasts is not None
     factorized, choice = model._factorize(
         data, model._targets(data.y)[0], contrasts, model._choose(data), model.alpha
     )
-    reduction = factorized.reduce()
+    mass = float(data.y.size if data.weight is None else data.weight.sum())
+    return _trace(model, mass, Posed(cells, contrasts, factorized, choice, data))
+
+
+def _trace(model: FairRegressor, mass: float, posed: Posed) -> Frontier:
+    """Walk from the plain model to the fairest."""
+    cells, contrasts, reduction = posed.cells, posed.contrasts, posed.factorized.reduce()
+    assert cells is not None
+    assert contrasts is not None
     start = reduction.contrasts - contrasts.offset
     path = trace_path(reduction.gram, start, contrasts.norm)
     nu, epsilons = path.multipliers, path.totals / contrasts.scale
     fairest = meet_exactly(reduction, contrasts, near=nu[-1])  # the walk's end, made exact
     if is_met(certify(reduction, contrasts, 0.0, fairest).violation, 0.0, epsilons[0]):
         nu[-1], epsilons[-1] = fairest, 0.0
-    return Frontier(epsilons, nu, model, data, cells, contrasts, reduction, choice)
+    rest = posed.data, mass, cells, contrasts, reduction, posed.choice
+    return Frontier(epsilons, nu, model, *rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +99,8 @@ class Frontier:
         Decreasing: from the gap of the plain model to 0, or to the smallest that can be reached.
     nu : array of shape (n_breakpoints, m)
         The solver's ν at the breakpoints, half the marginal costs of the contrasts.
+    mass : float
+        Σ w, the number of rows without weights.
     cells : Cells
     contrasts : Contrasts
     """
@@ -97,10 +109,49 @@ class Frontier:
     nu: Array
     model: FairRegressor
     data: TrainingData
+    mass: float
     cells: Cells
     contrasts: Contrasts
     reduction: Reduction
     choice: SolverChoice
+
+    @classmethod
+    def of(cls, model: FairRegressor) -> Frontier:
+        """Trace the frontier of all rows that a model has learned from chunk by chunk.
+
+        The frontier follows from the sums that the model keeps; no row is read again.
+
+        Parameters
+        ----------
+        model : FairRegressor
+            That has learned by `partial_fit`, `gferm.streaming.fit_stream` or
+            `gferm.distributed.fit`, with ``sensitive_features``. Its epsilon does not matter: with
+            None it can learn where 0 cannot be reached.
+
+        Returns
+        -------
+        Frontier
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gferm import FairRegressor, Frontier, frontier
+        >>> from gferm.datasets import make_fair_regression
+        >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+        >>> model = FairRegressor(kernel="linear", y_bins=1, s_bins="auto", epsilon=None)
+        >>> for rows in np.array_split(np.arange(300), 3):
+        ...     model = model.partial_fit(X[rows], y[rows], sensitive_features=s[rows])
+        >>> whole = frontier(X, y, sensitive_features=s, kernel="linear", y_bins=1)
+        >>> bool(np.allclose(Frontier.of(model).epsilons, whole.epsilons))
+        True
+        """
+        if not isinstance(model, FairRegressor) or not hasattr(model, "stream_"):
+            raise ValueError(
+                f"model={type(model).__name__}(...) keeps no sums of its rows: give a "
+                "FairRegressor that has learned by partial_fit, gferm.streaming.fit_stream or "
+                "gferm.distributed.fit, or call frontier(X, y, ...)."
+            )
+        return _trace_sums(model)
 
     def __len__(self) -> int:
         return len(self.epsilons)
@@ -119,9 +170,7 @@ class Frontier:
     @cached_property
     def mean_squared_errors(self) -> Array:
         """Training error at the breakpoints; it need not be monotone, as `objectives` are."""
-        weight = self.data.weight
-        mass = self.data.y.size if weight is None else float(weight.sum())
-        return self.reduction.risk(self.nu) / mass
+        return self.reduction.risk(self.nu) / self.mass
 
     def objectives_at(self, epsilons: Any) -> Array:
         """Give Σ (y − f)² + alpha ‖w‖² for any epsilons: convex and decreasing."""
@@ -183,14 +232,26 @@ class Frontier:
 
     def _model(self, epsilon: float, multipliers: Array) -> FairRegressor:
         model: FairRegressor = clone(self.model).set_params(epsilon=float(epsilon))
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.model, name):
-                setattr(model, name, getattr(self.model, name))
+        share_features(self.model, model)
         solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
         require_met(solution.violation, float(epsilon), float(self.epsilons[0]), self.contrasts)
         model._accept(self.data, self.cells, self.contrasts, self.choice, [solution])
         speak_up(model, [solution])
         return model
+
+
+def _trace_sums(model: FairRegressor) -> Frontier:
+    """Pose the problem of the sums, of which nothing knows any row."""
+    stream = model.stream_
+    if stream.agreement.scheme is None:
+        raise ValueError(
+            "sensitive_features is missing: the model has learned without any, so there is nobody "
+            "to compare; give every chunk its sensitive_features."
+        )
+    template = clone(model)  # the model may go on learning
+    share_features(model, template)
+    posed = pose_stream(template, stream, constrained=True)
+    return _trace(template, float(stream.summary.moments.mass), posed)
 
 
 def _require_square_loss(model: FairRegressor) -> None:

@@ -15,7 +15,7 @@ All respect the limits that the user, joblib or threadpoolctl have set.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -27,7 +27,8 @@ from joblib import cpu_count
 from sklearn import config_context
 from threadpoolctl import ThreadpoolController
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @cache
@@ -96,7 +97,7 @@ def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = Fal
             pass
 
 
-def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Iterator[R]:
+def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Generator[R, None, None]:
     """Run ``work`` on items in their order, on several while the next one is being read.
 
     No more than ``room`` are in work at once, nor more than BLAS may use threads; an item is let go

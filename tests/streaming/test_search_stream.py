@@ -8,7 +8,8 @@ from gferm import Bins, FairRegressor, FairRegressorCV, losses
 from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.metrics import loss_general_fairness
 from gferm.streaming import Chunk, search_stream
-from gferm.streaming.search import fold_of, mean_squared_errors
+from gferm.streaming.folds import fold_of
+from gferm.streaming.judging import mean_squared_errors
 
 N, D, N_FOLDS = 400, 5, 4
 RNG = np.random.default_rng(0)

@@ -1,6 +1,7 @@
-"""Learn from dask arrays and data frames, where their partitions are: `fit` and `predict`.
+"""Learn from dask arrays and data frames, where their partitions are: `fit`, `search`, `predict`.
 
     partitions → what they agree on → a Summary of each → their sum → model
+                                      … of each fold    → their sums → every setting judged
 
 Only numbers about the rows travel: what bins need, landmarks, and sums whose size has nothing to do
 with the number of rows. Whatever scheduler is active does the work: threads, or the workers of a
@@ -15,5 +16,6 @@ except ImportError as error:
 
 from gferm.distributed.learn import fit
 from gferm.distributed.predicting import predict
+from gferm.distributed.search import search
 
-__all__ = ["fit", "predict"]
+__all__ = ["fit", "predict", "search"]

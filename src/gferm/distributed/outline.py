@@ -131,12 +131,15 @@ class Survey:
     ----------
     rows : tuple of int
         The rows of each partition that count.
+    sizes : tuple of int
+        All of its rows, those of weight zero among them.
     label : Outline or None
         None as long as there is no row.
     attributes : dict of Outline
     """
 
     rows: tuple[int, ...]
+    sizes: tuple[int, ...]
     label: Outline | None
     attributes: Mapping[str, Outline]
 
@@ -168,6 +171,7 @@ def join_surveys(surveys: Sequence[Survey]) -> Survey:
             outlines.setdefault(name, []).append(outline)
     return Survey(
         rows=tuple(n for survey in surveys for n in survey.rows),
+        sizes=tuple(n for survey in surveys for n in survey.sizes),
         label=join(labels) if labels else None,
         attributes={name: join(found) for name, found in outlines.items()},
     )
@@ -181,11 +185,12 @@ def survey_rows(
     y_bins: Any,
     s_bins: SensitiveBins,
 ) -> Survey:
-    """Look at the labels and attributes of one partition."""
+    """Look at the labels and attributes of one partition, all of whose rows count."""
     # declared categories are kept as such in the outline, not turned into bins of this partition
     specs = spec_of_each_column(s_bins, [replace(column, nominal=False) for column in columns])
     return Survey(
         rows=(y.size,),
+        sizes=(y.size,),
         label=Outline.of(SensitiveColumn("y", y), weight, as_bins(y_bins, "y_bins")),
         attributes={
             column.name: Outline.of(column, weight, as_bins(spec, "s_bins"))

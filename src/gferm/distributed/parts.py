@@ -11,9 +11,9 @@ it goes partition by partition, and rows are counted on the workers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,27 @@ from dask.base import is_dask_collection
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One partition of every argument, not read yet."""
+    """One partition of every argument, not read yet.
+
+    Attributes
+    ----------
+    number : int
+    X, y, sensitive_features, sample_weight
+    before : int or None
+        Rows in the partitions before it, whatever their weight; None if nobody has counted them.
+    """
 
     number: int
     X: Any
     y: Any
     sensitive_features: Any
     sample_weight: Any
+    before: int | None = None
+
+    @property
+    def rows(self) -> tuple[Any, Any, Any, Any]:
+        """All four."""
+        return self.X, *self.labels
 
     @property
     def labels(self) -> tuple[Any, Any, Any]:
@@ -62,7 +76,15 @@ def align(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> list[P
         blocks[2] = [
             dict(zip(s, of_part, strict=True)) for of_part in zip(*blocks_of_columns, strict=True)
         ]
-    return [Part(number, *part) for number, part in enumerate(zip(*blocks, strict=True))]
+    parts = [Part(number, *part) for number, part in enumerate(zip(*blocks, strict=True))]
+    sizes = _sizes(X)
+    return parts if sizes is None else number_rows(parts, sizes)
+
+
+def number_rows(parts: Sequence[Part], sizes: Sequence[int]) -> list[Part]:
+    """Tell every partition how many rows come before it."""
+    before = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
+    return [replace(part, before=int(n)) for part, n in zip(parts, before, strict=True)]
 
 
 def table(X: Any) -> Any:

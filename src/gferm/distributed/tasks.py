@@ -7,7 +7,7 @@ tasks at once, in threads, and a task that was lost with its worker is run again
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,48 +16,69 @@ from scipy import sparse
 from sklearn.base import clone
 
 from gferm.cells import CellScheme
+from gferm.device import CPU
 from gferm.distributed.outline import Survey, survey_rows
 from gferm.distributed.parts import naming
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Agreement, Columns, agree, read_chunk, summarize_chunk
+from gferm.estimators.streaming import Agreement, Columns, read_chunk
 from gferm.estimators.training import TrainingData
-from gferm.solver.summary import Summary, total
+from gferm.solver.summary import Summary
+from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds
+
+Sums = list[list[Summary]]
+"""Of each fold, those of each kernel."""
 
 
 @dataclass(frozen=True, eq=False)
 class Opening:
-    """What the first partition settles."""
+    """What the first partition settles.
 
-    agreement: Agreement
-    n_features: int
-    names: npt.NDArray[Any] | None
+    Attributes
+    ----------
+    agreements : list of Agreement
+        One for each kernel.
+    reader : FairRegressor
+        Not fitted, but it knows its features.
+    """
+
+    agreements: Sequence[Agreement]
+    reader: FairRegressor
 
 
 @dataclass(frozen=True, eq=False)
 class Errand:
-    """What every partition is summed with; together, so that both keep the same kernel.
+    """What every partition is summed with; together, so that both keep the same kernels.
 
     Attributes
     ----------
-    model : FairRegressor
-        Not fitted, but it knows its features.
-    agreement : Agreement
+    models : list of FairRegressor
+        One for each kernel, not fitted; the first knows its features.
+    agreements : list of Agreement
+    n_folds : int
+        One is no cross-validation.
     """
 
-    model: FairRegressor
-    agreement: Agreement
+    models: Sequence[FairRegressor]
+    agreements: Sequence[Agreement]
+    n_folds: int
 
 
 def survey_part(number: int, model: FairRegressor, y: Any, s: Any, weight: Any) -> Survey:
     """Look at labels and attributes; a column of zeros stands for the features."""
     with naming(number):
-        rows = _read(clone(model), np.zeros((len(y), 1)), y, s, weight, first=True)
-        if rows is None:
-            return Survey((0,), None, {})
-        data, columns = rows
-        if columns is None:
-            return Survey((data.y.size,), None, {})
-        return survey_rows(data.y, columns, data.weight, y_bins=model.y_bins, s_bins=model.s_bins)
+        seen = _read(clone(model), np.zeros((len(y), 1)), y, s, weight, first=True)
+        return replace(_survey(model, seen), sizes=(len(y),))
+
+
+def _survey(model: FairRegressor, seen: tuple[TrainingData, Columns | None] | None) -> Survey:
+    """Tell of the rows that count."""
+    if seen is None:
+        return Survey((0,), (0,), None, {})
+    data, columns = seen
+    if columns is None:
+        return Survey((data.y.size,), (data.y.size,), None, {})
+    bins = {"y_bins": model.y_bins, "s_bins": model.s_bins}
+    return survey_rows(data.y, columns, data.weight, **bins)
 
 
 def take_rows(
@@ -70,7 +91,7 @@ def take_rows(
 
 def open_part(
     number: int,
-    model: FairRegressor,
+    models: Sequence[FairRegressor],
     scheme: CellScheme | None,
     landmarks: Any,
     X: Any,
@@ -80,19 +101,25 @@ def open_part(
 ) -> Opening | None:
     """Settle what is not given, unless no row counts."""
     with naming(number):
-        model = clone(model)  # reading sets its features, and others may read
-        rows = _read(model, X, y, s, weight, first=True)
+        models = [clone(model) for model in models]  # reading sets features, and others may read
+        rows = _read(models[0], X, y, s, weight, first=True)
         if rows is None:
             return None
-        agreement = agree(model, *rows, scheme=scheme, landmarks=landmarks)
-        return Opening(agreement, model.n_features_in_, getattr(model, "feature_names_in_", None))
+        found = agree_on_rows(models, *rows, scheme, landmarks)
+        # where this is going there may be no GPU
+        return Opening([replace(agreement, device=CPU) for agreement in found], models[0])
 
 
-def sum_part(number: int, errand: Errand, X: Any, y: Any, s: Any, weight: Any) -> Summary | None:
-    """Take the sums of a partition."""
+def sum_part(
+    number: int, errand: Errand, before: int, X: Any, y: Any, s: Any, weight: Any
+) -> Sums | None:
+    """Take the sums of a partition, of every fold and kernel."""
     with naming(number):
-        rows = _read(errand.model, X, y, s, weight, first=False)
-        return None if rows is None else summarize_chunk(errand.model, *rows, errand.agreement)
+        models, agreements = errand.models, errand.agreements
+        rows = _read(models[0], X, y, s, weight, first=False)
+        if rows is None:
+            return None
+        return [*sums_of_folds(models, agreements, *rows, errand.n_folds, before)]
 
 
 def _read(
@@ -110,7 +137,7 @@ def stack(points: Sequence[Any]) -> Any:
     return several(points)
 
 
-def add_up(summaries: Sequence[Summary | None]) -> Summary | None:
-    """Add the sums of the partitions that have rows."""
-    some = [summary for summary in summaries if summary is not None]
-    return total(some) if some else None
+def add_folds(several: Sequence[Sums | None]) -> Sums | None:
+    """Add the sums of the partitions that have rows, fold by fold."""
+    some = [sums for sums in several if sums is not None]
+    return [add_up(of_fold) for of_fold in zip(*some, strict=True)] if some else None

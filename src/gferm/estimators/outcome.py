@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +16,7 @@ from gferm.solver.projection import Solution
 if TYPE_CHECKING:
     from gferm.estimators.base import FairModel
 
+OF_THE_FEATURES = ("n_features_in_", "feature_names_in_")
 ROUNDING = 1e-9
 REMEDIES = {
     "projection": "the problem is badly conditioned. Use a larger alpha, fewer y_bins or s_bins, "
@@ -39,6 +40,14 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def share_features(model: Any, other: Any) -> None:
+    """Let another estimator know the features that one has read, and no others."""
+    known = {name: vars(model)[name] for name in OF_THE_FEATURES if name in vars(model)}
+    for name in OF_THE_FEATURES:
+        other.__dict__.pop(name, None)
+    other.__dict__.update(known)
 
 
 def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:

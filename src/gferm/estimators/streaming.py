@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gferm.cells import CellScheme
+from gferm.cells import Cells, CellScheme
+from gferm.contrasts import Contrasts
 from gferm.device import CPU, Device
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.training import (
@@ -33,10 +34,11 @@ from gferm.kernels import Kernel, require_finite
 from gferm.losses import LOSSES, as_loss
 from gferm.nystroem import Landmarks
 from gferm.sensitive import SensitiveColumn
-from gferm.solver.choice import factorize_system
+from gferm.solver.choice import SolverChoice, factorize_system
 from gferm.solver.moments import Origin
 from gferm.solver.projection import Solution, project
 from gferm.solver.summary import Summary, constrain, summarize_rows
+from gferm.solver.system import FactorizedSystem
 
 if TYPE_CHECKING:
     from gferm.estimators.base import FairModel
@@ -158,9 +160,7 @@ def summarize_chunk(
     return summarize_rows(rows, targets, data.weight, cells, agreement.origin, data.device)
 
 
-def sum_chunk(
-    model: FairModel, agreement: Agreement, rows: Rows, *, number: int
-) -> Summary | None:
+def sum_chunk(model: FairModel, agreement: Agreement, rows: Rows, *, number: int) -> Summary | None:
     """Take the sums of a chunk that is not the first; None if no row has a weight.
 
     Nothing but the sums is made or changed: several chunks may be summed at once.
@@ -191,7 +191,9 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
         if before is None:
             stream = open_stream(model, (X, y, s, weight), number=number)
         else:
-            stream = before.grown(sum_chunk(model, before.agreement, (X, y, s, weight), number=number))
+            stream = before.grown(
+                sum_chunk(model, before.agreement, (X, y, s, weight), number=number)
+            )
         if stream is None:
             raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
         model.stream_ = stream
@@ -203,9 +205,23 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
     speak_up(model, [solution])
 
 
-def solve_stream(model: FairModel) -> Solution:
-    """Solve the learning problem of the sums in ``stream_``, and set the fitted attributes."""
-    agreement, summary = model.stream_.agreement, model.stream_.summary
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """The learning problem of a stream, factorised: what `FairModel._accept` wants beside it."""
+
+    cells: Cells | None
+    contrasts: Contrasts | None
+    factorized: FactorizedSystem
+    choice: SolverChoice
+    data: TrainingData
+
+
+def pose_stream(model: FairModel, stream: Stream, *, constrained: bool) -> Posed:
+    """Write the learning problem of the sums, and do the one factorisation.
+
+    Where it is not to be ``constrained``, it may lack anybody to compare.
+    """
+    agreement, summary = stream.agreement, stream.summary
     cells, contrasts, landmarks = None, None, agreement.landmarks
     if landmarks is not None:
         summary = summary.finished(partial(landmarks.finish, device=agreement.device))
@@ -220,7 +236,7 @@ def solve_stream(model: FairModel) -> Solution:
                 epsilon_scale=model.epsilon_scale,
             )
         except NothingToCompareError:
-            if model.epsilon is not None:
+            if constrained:
                 raise
     system = summary.system(probe, fit_intercept=model.fit_intercept)
     require_finite(system.matrix, model._kernel())
@@ -231,9 +247,15 @@ def solve_stream(model: FairModel) -> Solution:
     factorized, choice = factorize_system(
         system, model.alpha, choice, alpha=model.alpha, strict=strict
     )
-    solution = project(factorized.reduce(), contrasts, model.epsilon)
     nobody = TrainingData(None, None, np.empty(0), None, None, landmarks=landmarks)
-    model._accept(nobody, cells, contrasts, choice, [solution])
+    return Posed(cells, contrasts, factorized, choice, nobody)
+
+
+def solve_stream(model: FairModel) -> Solution:
+    """Solve the learning problem of the sums in ``stream_``, and set the fitted attributes."""
+    posed = pose_stream(model, model.stream_, constrained=model.epsilon is not None)
+    solution = project(posed.factorized.reduce(), posed.contrasts, model.epsilon)
+    model._accept(posed.data, posed.cells, posed.contrasts, posed.choice, [solution])
     return solution
 
 

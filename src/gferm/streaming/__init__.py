@@ -1,7 +1,9 @@
 """Learn from more rows than fit into memory, a chunk at a time: `fit_stream`, `search_stream`."""
 
-from gferm.streaming.learn import Chunk, fit_stream
+from gferm.streaming.arrow import ArrowSource
+from gferm.streaming.chunks import Chunk
+from gferm.streaming.learn import fit_stream
 from gferm.streaming.parquet import ParquetSource
 from gferm.streaming.search import search_stream
 
-__all__ = ["Chunk", "ParquetSource", "fit_stream", "search_stream"]
+__all__ = ["ArrowSource", "Chunk", "ParquetSource", "fit_stream", "search_stream"]

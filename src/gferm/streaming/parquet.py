@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.streaming.learn import Chunk
+from gferm.streaming.chunks import Chunk
+from gferm.streaming.tables import Roles
 
 
 class ParquetSource:
@@ -22,7 +22,8 @@ class ParquetSource:
     Parameters
     ----------
     path : path, or sequence of paths
-        A file, or a folder whose files end in .parquet, in the order of their names.
+        A file, or a folder whose files end in .parquet, in the order of their names. For folders
+        in folders, see `ArrowSource`.
     target : str
         The column of the labels.
     sensitive : str or sequence of str, default=()
@@ -30,7 +31,8 @@ class ParquetSource:
     weight : str, default=None
         The column of sample weights.
     features : sequence of str, default=None
-        The features; by default every other column, all of which must be numbers then.
+        The features; by default every other column but the index of pandas, all of which must be
+        numbers then.
 
     Examples
     --------
@@ -49,23 +51,21 @@ class ParquetSource:
         features: Sequence[str] | None = None,
     ) -> None:
         self.paths = _files(path)
-        self.target, self.weight = target, weight
-        self.sensitive = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-        used = (target, *self.sensitive, *([] if weight is None else [weight]))
-        if features is not None and target in features:
-            raise ValueError(f"features has the target {target!r}; leave it out.")
+        self.roles: Roles = Roles.read(target, sensitive, weight, features)
         self._parts: list[tuple[Path, int, int]] = []  # file, row group, rows
         for file_path in self.paths:
             with _opened(file_path) as file:
-                schema, groups = file.schema_arrow, file.metadata
-                if features is None:
-                    features = [name for name in schema.names if name not in used]
-                _require_columns(file_path, schema, used, features)
+                groups = file.metadata
+                self.roles = self.roles.settled(file.schema_arrow, str(file_path))
                 sizes = [groups.row_group(j).num_rows for j in range(groups.num_row_groups)]
             self._parts += [(file_path, j, size) for j, size in enumerate(sizes) if size]
-        self.features = tuple(features or ())
         if not self._parts:
             raise ValueError(f"path={path!r} holds no rows.")
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The columns of X, in their order."""
+        return self.roles.features or ()
 
     @property
     def n_rows(self) -> int:
@@ -76,22 +76,20 @@ class ParquetSource:
         return len(self._parts)
 
     def __iter__(self) -> Iterator[Chunk]:
-        names = list(dict.fromkeys([*self.features, *self._labels]))
+        names = self.roles.columns
         for path, parts in groupby(self._parts, key=itemgetter(0)):
             with _opened(path) as file:
                 for _, group, _ in parts:  # nothing of a chunk is held while another is read
-                    yield self._chunk(file.read_row_group(group, columns=names))
+                    yield self._chunk(file.read_row_group(group, columns=names), path, group)
 
     def outline(self) -> Chunk:
         """Give labels, attributes and weights of all rows, without features."""
-        found: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self._labels}
+        tables = []
         for path, parts in groupby(self._parts, key=itemgetter(0)):
             with _opened(path) as file:
-                table = file.read_row_groups([group for _, group, _ in parts], columns=[*found])
-            for name, columns in found.items():
-                columns.append(_column(table, name))
-        whole = {name: np.concatenate(columns) for name, columns in found.items()}
-        return self._labelled(None, whole)
+                groups = [group for _, group, _ in parts]
+                tables.append(file.read_row_groups(groups, columns=self.roles.labels))
+        return self.roles.outline(tables)
 
     def take(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """Give the features of some rows, numbered from 0 in increasing order."""
@@ -101,38 +99,17 @@ class ParquetSource:
             if here.size:
                 with _opened(path) as file:
                     table = file.read_row_group(group, columns=list(self.features))
-                found.append(self._matrix(table).to_numpy(dtype=np.float64)[here])
+                X = self.roles.matrix([table], _place(path, group))
+                found.append(X.to_numpy(dtype=np.float64)[here])
             start += size
         return np.concatenate(found)
 
-    @property
-    def _labels(self) -> list[str]:
-        weight = [] if self.weight is None else [self.weight]
-        return list(dict.fromkeys([self.target, *self.sensitive, *weight]))
+    def _chunk(self, table: Any, path: Path, group: int) -> Chunk:
+        return self.roles.chunk([table], _place(path, group))
 
-    def _chunk(self, table: Any) -> Chunk:
-        return self._labelled(
-            self._matrix(table), {name: _column(table, name) for name in self._labels}
-        )
 
-    def _labelled(self, X: Any, columns: dict[str, npt.NDArray[Any]]) -> Chunk:
-        return Chunk(
-            X,
-            columns[self.target],
-            {name: columns[name] for name in self.sensitive} or None,
-            None if self.weight is None else columns[self.weight],
-        )
-
-    def _matrix(self, table: Any) -> Any:
-        """Give the features as one frame over one array, so that their names are kept."""
-        import pandas as pd
-
-        columns = [_column(table, name, number=True) for name in self.features]
-        dtype = np.result_type(*(column.dtype for column in columns), np.float32)
-        values = np.empty((table.num_rows, len(columns)), dtype=dtype, order="F")
-        for j, column in enumerate(columns):
-            values[:, j] = column
-        return pd.DataFrame(values, columns=list(self.features), copy=False)
+def _place(path: Path, group: int) -> str:
+    return f"{path}, row group {group}"
 
 
 @contextmanager
@@ -151,43 +128,11 @@ def _opened(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _column(table: Any, name: str, *, number: bool = False) -> npt.NDArray[Any]:
-    from pyarrow import float64, types
-
-    column = table.column(name)
-    if types.is_decimal(column.type) or (number and types.is_boolean(column.type)):
-        column = column.cast(float64())  # a boolean may have gaps
-    values: npt.NDArray[Any] = column.to_numpy()
-    return values
-
-
-def _require_columns(path: Path, schema: Any, used: Sequence[str], features: Sequence[str]) -> None:
-    for name in (*used, *features):
-        if name not in schema.names:
-            near = get_close_matches(name, schema.names, n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"there are {schema.names[:20]}."
-            raise ValueError(f"{path} has no column {name!r}; {remedy}")
-    words = [name for name in features if not _is_number(schema.field(name).type)]
-    if words:
-        raise ValueError(
-            f"{path} has columns that are not numbers: {words[:5]}; encode them first, or leave "
-            "them out with features=[...]."
-        )
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    return any(test(kind) for test in tests)
-
-
 def _files(path: Any) -> list[Path]:
     if isinstance(path, (list, tuple)):
         found = [Path(one) for one in path]
     elif Path(path).is_dir():
-        found = sorted(Path(path).glob("*.parquet"))
+        found = _files_of(Path(path))
     else:
         found = [Path(path)]
     if not found:
@@ -196,3 +141,17 @@ def _files(path: Any) -> list[Path]:
         if not file.exists():
             raise FileNotFoundError(f"There is no file {file}; check the path.")
     return found
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """Give the files of a folder, which must be all there are: none is left out in silence."""
+    files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
+    deeper = [file.relative_to(folder) for file in files if file.parent != folder]
+    nested = [file for file in deeper if not str(file).startswith(("_", "."))]  # such as _delta_log
+    if nested:
+        raise ValueError(
+            f"path={str(folder)!r} holds files in folders, such as {str(nested[0])!r}, whose names "
+            "may hold columns; read them all with ArrowSource(pyarrow.dataset.dataset("
+            f"{str(folder)!r}, partitioning='hive'), ...), or give the one folder to be read."
+        )
+    return [file for file in files if file.parent == folder]

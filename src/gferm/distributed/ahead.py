@@ -1,0 +1,148 @@
+"""What all partitions have to agree on, settled before any of them is summed.
+
+    labels, attributes ──survey──> bins of all rows, and how many rows there are   (outline.py)
+    row numbers drawn  ──take────> landmarks: only these rows travel
+    first partition    ──open────> names of the features, origin                   } Agreement
+
+The tasks are in tasks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from dask.delayed import delayed
+from sklearn.base import clone
+
+from gferm.cells import CellScheme
+from gferm.distributed.outline import Survey, depends_on_rows, join_surveys, resolve
+from gferm.distributed.parts import Part, n_attributes, number_rows
+from gferm.distributed.tasks import Opening, open_part, stack, survey_part, take_rows
+from gferm.distributed.tree import put_together
+from gferm.estimators.outcome import share_features
+from gferm.estimators.regressor import FairRegressor
+from gferm.estimators.streaming import Agreement
+from gferm.exceptions import NothingToCompareError
+from gferm.landmarks import draw_rows
+
+NO_ROWS = "There are no rows to learn from: every partition is empty, or has sample_weight zero."
+
+
+@dataclass(frozen=True, eq=False)
+class Agenda:
+    """What is settled before any partition is summed.
+
+    Attributes
+    ----------
+    parts : list of Part
+    first : int
+        Partitions before this one are known to hold no row.
+    scheme : CellScheme or None
+        None as well if the bins are explicit: they are what they are.
+    landmarks : array or None
+    """
+
+    parts: Sequence[Part]
+    first: int = 0
+    scheme: CellScheme | None = None
+    landmarks: Any = None
+
+
+def look_ahead(
+    model: FairRegressor, parts: Sequence[Part], s: Any, *, numbered: bool = False
+) -> Agenda:
+    """Settle bins and landmarks on all rows, and the numbers of the rows if they are needed."""
+    draws = _draws_landmarks(model)
+    settles = s is not None and _settles_bins(model, n_attributes(s))
+    counts = numbered and parts[0].before is None
+    if not draws and not settles and not counts:
+        return Agenda(parts)
+    shared = delayed(clone(model), traverse=False)
+    look = delayed(survey_part, pure=False)
+    surveys = [look(part.number, shared, *part.labels) for part in parts]
+    found: Survey = put_together(surveys, join_surveys)
+    rows = np.array(found.rows)
+    if not rows.any():
+        raise ValueError(NO_ROWS)
+    parts, scheme = number_rows(parts, found.sizes), None
+    if settles:
+        try:
+            options = {name: getattr(model, name) for name in ("y_bins", "s_bins")}
+            scheme = resolve(found, **options, intersectional=model.intersectional)
+        except NothingToCompareError:
+            if model.epsilon is not None:
+                raise
+            parts = [replace(part, sensitive_features=None) for part in parts]
+    landmarks = _take_landmarks(model, parts, rows) if draws else None
+    return Agenda(parts, int(np.argmax(rows > 0)), scheme, landmarks)
+
+
+def _draws_landmarks(model: FairRegressor) -> bool:
+    if model.kernel in ("linear", "precomputed"):
+        model._find_landmarks(None)  # an error if it is to have some
+        return False
+    if not isinstance(model.landmarks, str):
+        return False
+    if model.landmarks != "uniform":
+        raise ValueError(
+            f"landmarks={model.landmarks!r} looks at all rows at once; use 'uniform', or give the "
+            "points themselves."
+        )
+    return True
+
+
+def _settles_bins(model: FairRegressor, n_columns: int) -> bool:
+    """Say whether any bins depend on the rows."""
+    specs: list[Any] = [model.s_bins]
+    if isinstance(model.s_bins, Mapping):  # what it does not name is "auto"
+        specs = [*model.s_bins.values(), *["auto"] * (n_columns - len(model.s_bins))]
+    return depends_on_rows(model.y_bins, "y_bins") or any(
+        depends_on_rows(spec, "s_bins") for spec in specs
+    )
+
+
+def _take_landmarks(model: FairRegressor, parts: Sequence[Part], rows: Any) -> Any:
+    """Fetch the rows that `FairRegressor.fit` would draw."""
+    assert model.n_landmarks is not None
+    drawn = draw_rows(int(rows.sum()), model.n_landmarks, model.random_state)
+    ends = np.cumsum(rows)
+    shared, take = delayed(clone(model), traverse=False), delayed(take_rows, pure=False)
+    found = [
+        take(part.number, shared, part.X, part.y, part.sample_weight, own - end + n)
+        for part, own, n, end in zip(
+            parts, np.split(drawn, np.searchsorted(drawn, ends[:-1])), rows, ends, strict=True
+        )
+        if own.size
+    ]
+    return put_together(found, stack)
+
+
+def open_first(models: Sequence[FairRegressor], agenda: Agenda) -> list[Agreement]:
+    """Let the first partition that has rows settle what is left, for one model of each kernel.
+
+    The models know their features then.
+    """
+    shared = delayed([clone(model) for model in models], traverse=False)
+    settled = agenda.scheme, delayed(agenda.landmarks, traverse=False)
+    look = delayed(open_part, pure=False)
+    for part in agenda.parts[agenda.first :]:
+        opening: Opening | None = look(part.number, shared, *settled, *part.rows).compute()
+        if opening is None:
+            continue
+        for model in models:
+            share_features(opening.reader, model)
+        return [
+            _with_own_kernel(agreement, model)
+            for agreement, model in zip(opening.agreements, models, strict=True)
+        ]
+    raise ValueError(NO_ROWS)
+
+
+def _with_own_kernel(agreement: Agreement, model: FairRegressor) -> Agreement:
+    """Put the model's kernel into an agreement: a function comes back as a copy of itself."""
+    kernel, found = model._kernel(), agreement.landmarks
+    landmarks = None if found is None else replace(found, kernel=kernel)
+    return replace(agreement, kernel=kernel, landmarks=landmarks)

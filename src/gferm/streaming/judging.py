@@ -1,0 +1,110 @@
+"""Judge every alpha and epsilon of a kernel by the sums of each fold; no row is needed.
+
+    sums of all other folds → weights of every alpha and epsilon    (one decomposition)
+    sums of the fold itself → their error and their mean gap
+
+A squared error and a gap of means are quadratic and linear in the weights, so the sums of the
+held-out rows give them exactly. Any other measure needs the predictions themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from gferm.arrays import Array
+from gferm.contrasts import Contrasts
+from gferm.estimators.base import FairModel
+from gferm.estimators.streaming import Agreement, Stream
+from gferm.exceptions import NothingToCompareError
+from gferm.model_selection.folds import SearchFold
+from gferm.solver.crossval import Grid, solve_grid
+from gferm.solver.summary import Summary, constrain, total
+
+
+def judge_by_sums(
+    model: FairModel, streams: Sequence[Stream], grid: Grid
+) -> tuple[Array, list[SearchFold]]:
+    """Judge all settings of a kernel; ``streams`` holds a fold each.
+
+    Returns
+    -------
+    figures : array of shape (n_folds, 3, n_settings)
+        Error, mean gap, and whether there is a model.
+    folds : list of SearchFold
+        What each fold could compare.
+    """
+    agreement = streams[0].agreement
+    summaries = [stream.summary for stream in streams]
+    if agreement.landmarks is not None:
+        finish = partial(agreement.landmarks.finish, device=agreement.device)
+        summaries = [summary.finished(finish) for summary in summaries]
+    everybody = _constraint(model, total(summaries), agreement)[0]
+    figures, folds = [], []
+    for k, held_out in enumerate(summaries):
+        rest = total(summaries[:k] + summaries[k + 1 :])
+        fold, probe = _fold(model, rest, agreement, everybody)
+        system = rest.system(probe, fit_intercept=model.fit_intercept)
+        weights, intercepts = solve_grid(system, [system.target], fold, grid)
+        weights, intercepts = weights.reshape(-1, weights.shape[-1]), intercepts.ravel()
+        contrasts, at = _constraint(model, held_out, agreement)
+        gaps = np.full(len(weights), np.nan)
+        if contrasts is not None:
+            gaps = np.array([contrasts.violation_of(one) for one in weights @ at])
+        errors = mean_squared_errors(held_out, weights, intercepts)
+        usable = np.isfinite(errors)
+        figures.append(np.array([errors, np.where(usable, gaps, np.nan), usable]))
+        folds.append(fold)
+    return np.array(figures), folds
+
+
+def mean_squared_errors(summary: Summary, weights: Array, intercepts: Array) -> Array:
+    """Give Σ w (f − y)² / Σ w of f = xᵀw + b for each row of weights, from the sums alone."""
+    sums, origin = summary.moments, summary.moments.origin
+    level = weights @ origin.x + intercepts - origin.y[0]  # f − y at the origin
+    total_error = (
+        np.einsum("ij,ij->i", weights @ sums.scatter, weights)
+        + 2.0 * level * (weights @ sums.shift)
+        + level**2 * sums.mass
+        - 2.0 * weights @ sums.cross[:, 0]
+        - 2.0 * level * sums.rise[0]
+        + sums.square[0]
+    )
+    found: Array = np.maximum(total_error, 0.0) / sums.mass
+    return found
+
+
+def _constraint(
+    model: FairModel, summary: Summary, agreement: Agreement
+) -> tuple[Contrasts | None, Array]:
+    """Give the contrasts of these rows in units of the mean gap, and how they are read."""
+    nothing = np.zeros((summary.moments.shift.size, 0))
+    if agreement.scheme is None:
+        return None, nothing
+    try:
+        _, contrasts, probe = constrain(
+            summary,
+            agreement.scheme,
+            match=model.match,
+            min_cell_size=model.min_cell_size,
+            epsilon_scale="mean",
+        )
+    except NothingToCompareError:
+        return None, nothing
+    return contrasts, probe
+
+
+def _fold(
+    model: FairModel, rest: Summary, agreement: Agreement, everybody: Contrasts | None
+) -> tuple[SearchFold, Array]:
+    contrasts, probe = _constraint(model, rest, agreement)
+    nobody = np.zeros(0, dtype=np.intp)
+    all_pairs = 0 if everybody is None else len(everybody.compared)
+    own_pairs = 0 if contrasts is None else len(contrasts.compared)
+    if contrasts is not None and model.epsilon_scale == "sum":
+        contrasts = replace(contrasts, scale=0.5)
+    problem = "" if contrasts is not None else "its training rows leave nobody to compare."
+    return SearchFold(nobody, nobody, contrasts, None, all_pairs - own_pairs, problem), probe
