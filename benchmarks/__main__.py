@@ -19,13 +19,16 @@ NAMES = (
     "command_line",
     "scale",
     "dask_cluster",
+    "growth",
 )
+ON_REQUEST = ("gpu",)  # needs CUDA
 
 
 def main(names: list[str]) -> int:
-    unknown = sorted(set(names) - set(NAMES))
+    known = (*NAMES, *ON_REQUEST)
+    unknown = sorted(set(names) - set(known))
     if unknown:
-        print(f"unknown benchmark {unknown}; choose from {', '.join(NAMES)}", file=sys.stderr)
+        print(f"unknown benchmark {unknown}; choose from {', '.join(known)}", file=sys.stderr)
         return 2
     kept = [import_module(f"benchmarks.{name}").run() for name in names or NAMES]
     return 0 if all(kept) else 1

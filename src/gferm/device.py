@@ -94,14 +94,18 @@ class Device:
         triangle = factor.mT if transposed else factor
         return self.xp.linalg.solve_triangular(triangle, rhs, upper=transposed)
 
-    def times_columns(self, matrix: Any, columns: sparse.csr_array) -> Any:
-        """Multiply a matrix that is here, transposed, with sparse columns: matrixᵀ·columns."""
+    def put_columns(self, columns: sparse.csr_array) -> Any:
+        """Bring a few sparse columns here; a GPU has them dense."""
         if self.is_cpu:
-            return np.asarray(columns.T @ matrix).T
+            return columns
         entries, dense = columns.tocoo(), self.zeros(*columns.shape)
         places = self.put(entries.row.astype(np.intp)), self.put(entries.col.astype(np.intp))
         dense[places] = self.put(entries.data)
-        return matrix.T @ dense
+        return dense
+
+    def times_columns(self, matrix: Any, columns: Any) -> Any:
+        """Multiply a matrix that is here, transposed, with such columns: matrixᵀ·columns."""
+        return np.asarray(columns.T @ matrix).T if self.is_cpu else matrix.T @ columns
 
     @property
     def free_bytes(self) -> int:

@@ -25,7 +25,8 @@ def is_foreign(array: Any) -> bool:
 def as_numpy(array: Any) -> Any:
     """Bring an array of another library to NumPy; anything else stays as it is."""
     if is_tensor(array):
-        return array.detach().cpu().numpy()
+        halves = array.is_floating_point() and array.element_size() < 4  # not all are NumPy's, too
+        return (array.float() if halves else array).numpy(force=True)
     return np.from_dlpack(array) if is_foreign(array) else array
 
 

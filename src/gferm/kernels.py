@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import blas
 from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -68,8 +69,7 @@ class Kernel:
         ``product`` says whose BLAS multiplies: NumPy's, or that of what follows (threads.py).
         """
         device = device_of(out)
-        dense = isinstance(X, np.ndarray) and isinstance(Y, np.ndarray)
-        if dense and self.metric == "rbf":
+        if self.is_product(X, Y):
             gamma = 1.0 / Y.shape[1] if self.gamma is None else self.gamma
             _fill_gaussian(out, device.put(X), device.put(Y), gamma, product or multiply)
             return
@@ -79,16 +79,24 @@ class Kernel:
 
         for_each(evaluate, row_blocks(len(out), out.shape[1], KERNEL_BLOCK))
 
+    def is_product(self, X: Any, Y: Any) -> bool:
+        """Say whether `fill` multiplies the rows, wherever they are, and asks no scikit-learn."""
+        return self.metric == "rbf" and not (sparse.issparse(X) or sparse.issparse(Y))
+
     def training_matrix(self, X: Any, device: Device = CPU) -> Any:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""
         if self.metric == "precomputed":
             _check_square(X)
             _check_symmetric(X, self.precision(X))
-            return device.put(np.array(X, dtype=np.float64, order="C"))
+            n = X.shape[0]
+            matrix = device.empty(n, n)
+            for rows in row_blocks(n, n, device.at_once()):
+                matrix[rows] = device.put(X[rows])
+            return matrix
         if callable(self.metric):
             # scikit-learn evaluates one triangle and mirrors it: the other is looked at in a sample
-            rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 8)).astype(int)
-            _check_symmetric(self(X[rows], X[rows].copy()), self.precision(X))
+            few = np.linspace(0, X.shape[0] - 1, min(X.shape[0], 8)).astype(int)
+            _check_symmetric(self(X[few], X[few].copy()), self.precision(X))
             return device.put(np.ascontiguousarray(self(X)))
         matrix = device.empty(X.shape[0], X.shape[0])
         self.fill(matrix, X, X, product=product_by_scipy if device.is_cpu else None)

@@ -26,12 +26,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
 from gferm.blocks import row_blocks
-from gferm.device import CPU, Device, Placed
+from gferm.device import CPU, UNKNOWN, Device, Placed
 from gferm.kernels import Kernel, not_semidefinite_error, require_finite
 
 SMALLEST = 1e-13  # pivot of K_mm that is kept, beside its norm: less is mostly rounding
@@ -84,7 +83,12 @@ class KernelRows:
     def remembered(self) -> Any:
         """Evaluate all rows once and for all, if that takes a quarter of free memory at most."""
         n, m = self.shape
-        return self[:] if 4 * 8 * n * m <= self.device.free_bytes else self
+        if not 4 * 8 * n * m <= self.device.free_bytes < UNKNOWN:
+            return self
+        try:
+            return self[:]
+        except self.device.out_of_memory:  # it was less free than it said
+            return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,11 +218,10 @@ def amplification(tail: Array) -> float:
     """
     probes = np.random.default_rng(0).standard_normal((len(tail), PROBES))
     d = np.sqrt(np.mean((tail @ (tail.T @ probes)) ** 2, axis=1))
+    upper = np.ascontiguousarray(tail).T  # in BLAS's own order: a solve makes no copy
 
     def solve(v: Array, transposed: bool) -> Array:
-        solved: Array = linalg.solve_triangular(
-            tail, v, lower=True, trans=int(transposed), check_finite=False
-        )
+        solved: Array = blas.dtrsv(upper, v, lower=0, trans=int(not transposed))
         return solved
 
     return _norm2(lambda v: d * solve(solve(d * v, transposed=False), transposed=True), len(tail))

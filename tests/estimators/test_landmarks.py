@@ -11,6 +11,7 @@ from sklearn.linear_model import Ridge
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV, frontier
 from gferm.estimators import kernel_machine
+from gferm.nystroem import KernelRows
 from gferm.solver import choose_solver
 from tests.estimators.models import LEARNERS, labels_for, learner, values
 from tests.problems import cell_mean_gaps
@@ -264,3 +265,22 @@ def test_libsvm_knows_no_landmarks():
             kernel="rbf", n_samples=9, n_features=2, n_landmarks=3, alpha=1.0, solver="libsvm",
             loss="hinge",
         )  # fmt: skip
+
+
+def test_a_search_with_the_square_loss_never_holds_the_features_of_all_rows(monkeypatch):
+    largest, original = [], KernelRows.evaluate
+
+    def watched(rows, which):
+        values = original(rows, which)
+        largest.append(len(values))
+        return values
+
+    monkeypatch.setattr(KernelRows, "evaluate", watched)
+    monkeypatch.setattr("gferm.solver.moments.BLOCK", 2**14)
+    rng, n = np.random.default_rng(0), 40_000
+    rows, s = rng.normal(size=(n, 3)), rng.integers(0, 2, n)
+    y = np.sin(rows[:, 0]) + 0.3 * s
+    search = FairRegressorCV(gammas=[0.5], alphas=[0.1, 1.0], n_landmarks=8, y_bins=2, cv=3)
+    search.fit(rows, y, sensitive_features=s)
+    assert sum(largest) > n
+    assert max(largest) < n

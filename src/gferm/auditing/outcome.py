@@ -22,6 +22,7 @@ import numpy.typing as npt
 from gferm.arrays import Array
 from gferm.bins import Bins, CategoryBins
 from gferm.fairness_losses import FairnessLoss, fairness_loss
+from gferm.foreign import as_numpy
 from gferm.metrics.reading import Rows
 
 NUMBERS, CLASSES = "numbers", "classes"
@@ -76,6 +77,7 @@ def require_complete(values: Any, name: str) -> None:
     """Refuse gaps among words: NumPy would make a class "nan" of them, or fail without a name."""
     if values is None:
         raise ValueError(f"{name} is missing: pass one value for each row.")
+    values = as_numpy(values)
     if not _are_words(np.asarray(values)):
         return
     each = np.asarray(values, dtype=object).ravel()

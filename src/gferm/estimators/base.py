@@ -306,7 +306,10 @@ class FairModel(KernelMachine, ABC):
             options |= {"finish": partial(landmarks.finish, device=device), "device": device}
             system = linear_system(landmarks.features(data.X, device), target, columns, **options)
             require_finite(system.matrix, self._kernel())
-            system = system.read_by(landmarks.values(data.X, device), landmarks.basis)
+            values = landmarks.values(data.X, device)
+            if choice.method != "projection":  # iterations go back to the rows
+                values = values.remembered()
+            system = system.read_by(values, landmarks.basis)
             return factorize_system(system, shift, choice, **finally_)
 
         def by_kernel(home: Device) -> tuple[FactorizedSystem, SolverChoice]:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
+from gferm.blocks import fewer_if_full, row_blocks
 from gferm.device import CPU, Device
 from gferm.kernels import DENSE_ONLY, NONNEGATIVE_ONLY, Kernel, require_finite
 from gferm.solver.blocked import is_positive_semidefinite
@@ -62,13 +62,19 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     ) -> Array:
         """Multiply the kernel between X and X_fit with each row of coefficients, in blocks."""
         kernel, n_fit = self._kernel(), coefficients.shape[1]
-        products = np.empty((len(coefficients), X.shape[0]))
-        blocks = row_blocks(X.shape[0], n_fit, device.at_once(PRODUCT_BLOCK))
-        values, there = device.empty(blocks[0].stop, n_fit), device.put(coefficients)
-        for rows in blocks:
-            block = values[: rows.stop - rows.start]
-            kernel.fill(block, X[rows], X_fit)
-            products[:, rows] = device.get(there @ block.T)
+        products, there = np.empty((len(coefficients), X.shape[0])), device.put(coefficients)
+        if kernel.is_product(X, X_fit):
+            X_fit = device.put(X_fit)  # once, and not for every block
+
+        def fill(doubles: int) -> None:
+            blocks = row_blocks(X.shape[0], n_fit, doubles)
+            values = device.empty(blocks[0].stop, n_fit)
+            for rows in blocks:
+                block = values[: rows.stop - rows.start]
+                kernel.fill(block, X[rows], X_fit)
+                products[:, rows] = device.get(there @ block.T)
+
+        fewer_if_full(fill, device.at_once(PRODUCT_BLOCK), (X.shape[0], n_fit), device)
         return products
 
     @property

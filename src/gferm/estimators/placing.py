@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from gferm.device import CPU, Device
-from gferm.solver.blocked import WIDTH
+from gferm.device import CPU, Device, gigabytes
+from gferm.solver.blocked import PANELS, WIDTH
 
 Result = TypeVar("Result")
-PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
+MATRICES = {"cholesky": 1.0, "refined": 1.5, "spectrum": 4.0}
+"""The n×n arrays of doubles that each factorisation holds, the matrix itself among them."""
 
 
 def with_room_for(
-    n: int, device: Device, work: Callable[[Device], Result], *, matrices: int = 1
+    n: int, device: Device, work: Callable[[Device], Result], *, matrices: float = 1.0
 ) -> Result:
     """Do work with an n×n matrix on the device, or, if that is too small, in memory (out of core).
 
-    ``work`` is given the place for the matrix; on a device it takes as many as ``matrices``.
+    ``work`` is given the place for the matrix; it takes as many as ``matrices`` there.
 
     Raises
     ------
@@ -29,32 +31,43 @@ def with_room_for(
             return work(device)
         except device.out_of_memory:
             pass  # it was less free than it said
-    if not device.is_cpu and not _fits(n, CPU, device, 1):
-        raise _too_large(n, device)
+    if not device.is_cpu and not _fits(n, CPU, device, matrices):
+        raise _too_large(n, device, matrices)
     try:
         return work(CPU)
     except (MemoryError, device.out_of_memory):
-        raise _too_large(n, device) from None
+        raise _too_large(n, device, matrices) from None
 
 
-def _fits(n: int, home: Device, device: Device, matrices: int) -> bool:
-    matrix, panels = 8 * n * n, 8 * n * PANELS * min(n, WIDTH)
+@contextmanager
+def in_words(device: Device) -> Iterator[None]:
+    """Say it in words where a GPU runs out of memory with nothing left to take less of."""
+    try:
+        yield
+    except device.out_of_memory:
+        if device.is_cpu:  # NumPy says how much it asked for
+            raise
+        raise MemoryError(
+            f"There is no room on the device: {device.room}. End what else runs there, use "
+            "device='cpu', or fewer rows or landmarks."
+        ) from None
+
+
+def _fits(n: int, home: Device, device: Device, matrices: float) -> bool:
+    needed, panels = matrices * 8 * n * n, 8 * n * PANELS * min(n, WIDTH)
     if home == device:
-        return matrices * matrix + panels <= device.free_bytes
-    return matrix <= home.free_bytes and panels <= device.free_bytes
+        return needed + panels <= device.free_bytes
+    return needed <= home.free_bytes and panels <= device.free_bytes
 
 
-def _too_large(n: int, device: Device) -> MemoryError:
-    free = {"this machine": CPU.free_bytes}
-    if not device.is_cpu:
-        free[device.description] = device.free_bytes
-    there = " and ".join(f"{name} has {_gigabytes(size)} free" for name, size in free.items())
-    rows = int((0.9 * max(free.values()) / 8) ** 0.5)
+def _too_large(n: int, device: Device, matrices: float) -> MemoryError:
+    places = [CPU] if device.is_cpu else [CPU, device]
+    there = " and ".join(place.room for place in places)
+    rows = 9 * n // 10
+    while rows > 1 and not any(_fits(rows, home, device, matrices) for home in places):
+        rows = 9 * rows // 10
+    more = f", and {gigabytes(matrices * 8 * n * n)} to be decomposed" if matrices > 1.0 else ""
     return MemoryError(
-        f"A kernel on all {n} rows takes {_gigabytes(8 * n * n)}, but {there}. Set n_landmarks, "
-        f"such as n_landmarks=2000, or fit on {rows} rows at most."
+        f"A kernel on all {n} rows takes {gigabytes(8 * n * n)}{more}, but {there}. Set "
+        f"n_landmarks, such as n_landmarks=2000, or fit on {rows} rows at most."
     )
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.3g} GB"

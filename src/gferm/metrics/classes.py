@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import type_of_target, unique_labels
 from gferm.arrays import Array
 from gferm.bins import Bins
 from gferm.cells import SensitiveBins
+from gferm.foreign import as_numpy
 from gferm.metrics.cell_values import nothing_to_compare
 from gferm.metrics.general import cell_rates
 
@@ -64,6 +65,7 @@ def _ranges_of_recall(
     intersectional: bool,
 ) -> Array:
     """Largest minus smallest group recall, for each class and partition."""
+    y_true, y_pred = as_numpy(y_true), as_numpy(y_pred)
     for name, values in (("y_true", y_true), ("y_pred", y_pred)):
         kind = type_of_target(values)
         if kind not in ("binary", "multiclass"):

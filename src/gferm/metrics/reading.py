@@ -14,6 +14,7 @@ from gferm.arrays import Array
 from gferm.bins import BinsLike
 from gferm.cells import Cells, CellScheme, SensitiveBins
 from gferm.exceptions import OutsideBinsWarning
+from gferm.foreign import as_numpy
 from gferm.sensitive import NUMBERS, SensitiveColumn, read_sensitive_features
 
 
@@ -110,6 +111,7 @@ def sort_into_cells(
 
 def labels(values: Any, name: str) -> npt.NDArray[Any]:
     """Read class labels or numbers."""
+    values = as_numpy(values)
     if np.ma.is_masked(values):
         raise ValueError(
             f"{name} has {int(np.ma.getmaskarray(values).sum())} masked values; drop these rows, "
@@ -147,6 +149,7 @@ def _numbers_or_words(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 def numbers(values: Any, name: str) -> Array:
     """Read finite numbers in one dimension."""
+    values = as_numpy(values)
     array: Array = check_array(values, ensure_2d=False, dtype=np.float64, input_name=name)
     return column_or_1d(array)  # type: ignore[no-any-return]
 
@@ -163,7 +166,7 @@ def weights(sample_weight: Any, like: npt.NDArray[Any]) -> Array | None:
         return None
     try:
         weight: Array = _check_sample_weight(
-            sample_weight, like, dtype=np.float64, ensure_non_negative=True
+            as_numpy(sample_weight), like, dtype=np.float64, ensure_non_negative=True
         )
     except (TypeError, ValueError) as error:
         raise ValueError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ import numpy.typing as npt
 from gferm.arrays import Array
 from gferm.device import CPU, Device
 from gferm.estimators.base import FairModel
-from gferm.estimators.placing import with_room_for
+from gferm.estimators.placing import MATRICES, in_words, with_room_for
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.kernels import center_kernel
 from gferm.losses import LOSSES, as_loss
+from gferm.nystroem import Landmarks
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import choose_solver
 from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
@@ -30,7 +32,7 @@ from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
 from gferm.threads import one_blas_at_a_time
 
-DECOMPOSING = 4  # matrices that an eigendecomposition holds on a device
+DECOMPOSING = MATRICES["spectrum"]
 NEVER = 1e3  # below all other decisions: a class that was never seen is never predicted
 
 
@@ -51,9 +53,12 @@ class HeldOut:
 
     def __init__(self, model: FairModel, data: TrainingData) -> None:
         # On landmarks, a model is linear in their features; they are the same in every fold.
-        self.on_landmarks = data.landmarks is not None
+        self.loss = as_loss(model.loss, model._losses)
+        self.on_landmarks, self.landmarks = data.landmarks is not None, None
         self.in_features = model.kernel == "linear" or self.on_landmarks
-        if self.on_landmarks:
+        if data.landmarks is not None and self.loss == LOSSES["squared"]:
+            self.landmarks = Landmarks.at(data.landmarks.points, model._kernel())
+        elif self.on_landmarks:  # iterations go back to the features
             data = replace(data, X=model._landmark_features(data), landmarks=None)
         n_samples, n_features = data.X.shape
         self.wide = 2 * n_features > n_samples and model.kernel == "linear"
@@ -61,18 +66,18 @@ class HeldOut:
         if is_linear and self.wide and model.fit_intercept:
             data = data.centred()
         self.model, self.data, self.unconverged = model, data, 0
-        self.loss = as_loss(model.loss, model._losses)
         self.targets = np.column_stack(model._targets(data.y))
         self.options: dict[str, Any] = {"fit_intercept": model.fit_intercept}
 
     def predict(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Predict the test rows of every fold: (n_alphas, n_epsilons, n_models, n_test) each."""
-        if self.loss != LOSSES["squared"]:
-            predictions = [self._learn(fold, grid) for fold in folds]
-        elif self.in_features and not self.wide:
-            predictions = self._by_moments(folds, grid)
-        else:
-            predictions = self._by_hat_matrix(folds, grid)
+        with in_words(self.data.device):
+            if self.loss != LOSSES["squared"]:
+                predictions = [self._learn(fold, grid) for fold in folds]
+            elif self.in_features and not self.wide:
+                predictions = self._by_moments(folds, grid)
+            else:
+                predictions = self._by_hat_matrix(folds, grid)
         for fold, values in zip(folds, predictions, strict=True):
             there = self._classes_of(fold)
             lowest = values[..., there, :].min(axis=(-2, -1), keepdims=True)
@@ -82,38 +87,51 @@ class HeldOut:
     def _by_moments(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Solve in the features, with sums over the rows that are taken once."""
         X = self.data.X.tocsr() if hasattr(self.data.X, "tocsr") else self.data.X
-        weight = self.data.weight
+        weight, landmarks, alpha = self.data.weight, self.landmarks, float(grid.alphas.min())
+        if landmarks is not None:  # evaluated block by block, and never held
+            X, alpha = landmarks.features(X, self.data.device), 0.0
         parts = training_moments(
             X,
             self.targets,
             weight,
             [(fold.train, fold.spread_columns(X.shape[0])) for fold in folds],
-            alpha=float(grid.alphas.min()),
+            alpha=alpha,
             device=self.data.device,
             **self.options,
         )
         predictions = []
         for fold, (moments, probe) in zip(folds, parts, strict=True):
+            if landmarks is not None:
+                finish = partial(landmarks.finish, device=self.data.device)
+                moments, probe = moments.finished(finish), finish(probe)
             system, targets = moments.system(probe, X, weight, **self.options)
-            found = solve_grid(system, targets, fold, grid)
-            predictions.append(_evaluate_linear(X[fold.test], *found))
+            weights, intercepts = solve_grid(system, targets, fold, grid)
+            if landmarks is None:
+                predictions.append(_evaluate_linear(X[fold.test], weights, intercepts))
+            else:
+                coefficients = weights @ landmarks.basis.T
+                predictions.append(self._evaluate_kernel(fold, coefficients, intercepts))
         return predictions
 
     def _by_hat_matrix(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Decompose the kernel of all rows once; parts that it cannot serve are solved alone."""
 
-        def decompose(home: Device) -> HeldOutKernel:
-            matrix = self._kernel_matrix(self.data, home)
-            return HeldOutKernel(matrix, self.targets, self.data.weight, **self.options)
+        def serve(home: Device) -> tuple[Any, dict[int, Array]]:
+            with one_blas_at_a_time():
+                whole = HeldOutKernel(  # nothing else may hold the matrix
+                    self._kernel_matrix(self.data, home),
+                    self.targets,
+                    self.data.weight,
+                    **self.options,
+                )
+            clear = grid.alphas >= whole.hat.smallest_alpha
+            served = [k for k, fold in enumerate(folds) if clear.any() and whole.serves(fold)]
+            known = replace(grid, alphas=grid.alphas[clear])
+            found = whole.predict([folds[k] for k in served], known)
+            return clear, dict(zip(served, found, strict=True))
 
-        with one_blas_at_a_time():
-            device = self.data.device
-            whole = with_room_for(len(self.targets), device, decompose, matrices=DECOMPOSING)
-        clear = grid.alphas >= whole.hat.smallest_alpha
-        served = [k for k, fold in enumerate(folds) if clear.any() and whole.serves(fold)]
-        found = whole.predict([folds[k] for k in served], replace(grid, alphas=grid.alphas[clear]))
-        by_fold = dict(zip(served, found, strict=True))
-        del whole
+        n, device = len(self.targets), self.data.device
+        clear, by_fold = with_room_for(n, device, serve, matrices=DECOMPOSING)
         predictions = []
         for k, fold in enumerate(folds):
             known = clear if k in by_fold else np.zeros_like(clear)
@@ -222,16 +240,17 @@ class HeldOut:
         return matrix
 
     def _evaluate_kernel(self, fold: Fold, coefficients: Array, intercepts: Array) -> Array:
-        """Evaluate kernel expansions over the training rows at the test rows, all at once."""
+        """Evaluate kernel expansions over training rows or landmarks at the test rows."""
         X, flat = self.data.X, coefficients.reshape(-1, coefficients.shape[-1])
         usable = np.isfinite(flat).all(axis=1)
         values = np.full((len(flat), len(fold.test)), np.nan)
         if self.model.kernel == "precomputed":
             values[usable] = flat[usable] @ X[np.ix_(fold.test, fold.train)].T
         else:
-            rows = self.model._rows_for_kernel(X)
+            rows, points = self.model._rows_for_kernel(X), self.landmarks
+            support = rows[fold.train] if points is None else points.points
             values[usable] = self.model._kernel_products(
-                rows[fold.test], rows[fold.train], flat[usable], self.data.device
+                rows[fold.test], support, flat[usable], self.data.device
             )
         return values.reshape(*coefficients.shape[:-1], -1) + intercepts[..., None]
 

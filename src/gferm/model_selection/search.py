@@ -26,6 +26,7 @@ from gferm.cells import SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import unchanged_on_error
+from gferm.foreign import as_numpy
 from gferm.losses import LOSSES, Loss, as_loss
 from gferm.model_selection.failures import require_an_answer, speak_up
 from gferm.model_selection.grid import KernelGrid, SearchGrid, read_grid
@@ -143,6 +144,13 @@ class FairSearch(KernelMachine, ABC):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; where to compute is one of the chosen model, too, which predicts."""
+        super().set_params(**params)
+        if "device" in params and hasattr(self, "best_estimator_"):
+            self.best_estimator_.set_params(device=self.device)
+        return self
+
     def to_sklearn(self) -> Any:
         """Give the chosen predictor as a plain scikit-learn object, so serving needs no gferm."""
         check_is_fitted(self)
@@ -169,7 +177,7 @@ class FairSearch(KernelMachine, ABC):
                 "without a constraint on purpose."
             )
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        rows = read_rows(models, X, y, **given, groups=groups, cv=self.cv)
+        rows = read_rows(models, X, y, **given, groups=as_numpy(groups), cv=self.cv)
         if self.selection == "nvp" and rows.cells is None and not callable(self.unfairness):
             raise ValueError(
                 "sensitive_features and y leave nobody to compare, so selection='nvp' has nothing "

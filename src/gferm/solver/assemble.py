@@ -40,12 +40,13 @@ def kernel_system(
         scale = np.sqrt(weight)
         target, anchor = scale * target, scale * anchor
         columns = sparse.diags_array(1.0 / scale).tocsr() @ columns
+    probe = home.get(home.times_columns(matrix, home.put_columns(columns)))
     floor = np.full(n, ROUNDING * size) if scale is None else ROUNDING * size * scale
     return System(
         matrix=matrix,
         target=Target(target, level, float(target @ target)),
         steering=columns.toarray(),
-        probe=above_rounding(home.get(home.times_columns(matrix, columns)), floor),
+        probe=above_rounding(probe, floor),
         anchor=anchor,
         null=null,
         weight=weight,

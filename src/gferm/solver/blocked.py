@@ -23,6 +23,7 @@ from gferm.device import Device, device_of
 from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
 
 WIDTH = 2048  # columns of a block
+PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
 
 
 class BlockedCholesky:
@@ -162,8 +163,9 @@ def is_positive_semidefinite(matrix: Any, precision: float) -> bool:
     device = device_of(matrix)
     xp = device.xp
     size = max(float(xp.abs(matrix.diagonal()).sum()), float(matrix.max()), -float(matrix.min()))
+    shift = max(16 * precision * size, float(np.finfo(float).tiny))  # zero is semi-definite, too
     try:
-        factor = cholesky(matrix, 16 * precision * size, device)
+        factor = cholesky(matrix, shift, device)
     except NotPositiveDefiniteError:
         return False
     factor.restore()

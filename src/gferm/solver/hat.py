@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ PRECISION, SMALLEST = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 WORTH_IT = 0.25  # share of directions with one eigenvalue from which on they are left out
 HELD_OUT_AT_ONCE = 0.125  # of n² doubles, for the work on several alphas at a time …
 SMALL = 2**18  # … or this many, if they are more
+_one_fold_at_a_time = Lock()  # on a device, which has no cores to share but memory
 FEW_TIMES = 4  # rows held out go this often into all rows, at least, for work that needs memory
 
 
@@ -170,15 +172,16 @@ class PlacedHatMatrix(HatMatrix):
         """Give Z and Q for every alpha."""
         device = self.vectors.device
         xp, put = device.xp, device.put
-        held, there = self.vectors.matrix[:, put(rows)], put(rotated)
         predictions, forms = [], []
-        for alpha in alphas:
-            kept, lost = (put(share)[:, None] for share in self._shrinkage(alpha))
-            roots = lost**0.5 * held
-            effects = held.T @ ((kept if kept.mean() < 0.5 else -lost) * there)
-            found = xp.linalg.solve(roots.T @ roots, effects)
-            predictions.append(device.get(found))
-            forms.append(device.get(there.T @ (kept * there) + effects.T @ found))
+        with _one_fold_at_a_time:
+            held, there = self.vectors.matrix[:, put(rows)], put(rotated)
+            for alpha in alphas:
+                kept, lost = (put(share)[:, None] for share in self._shrinkage(alpha))
+                roots = lost**0.5 * held
+                effects = held.T @ ((kept if kept.mean() < 0.5 else -lost) * there)
+                found = xp.linalg.solve(roots.T @ roots, effects)
+                predictions.append(device.get(found))
+                forms.append(device.get(there.T @ (kept * there) + effects.T @ found))
         return np.array(predictions), np.array(forms)
 
 

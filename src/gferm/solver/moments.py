@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from joblib import cpu_count
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.blocks import dense, row_blocks
+from gferm.blocks import dense, fewer_if_full, row_blocks
 from gferm.device import CPU, Device
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.system import System, Target
@@ -183,31 +184,36 @@ def sum_over(
     """
     n, d = (X.shape[0] if rows is None else rows.size), X.shape[1]
     width = d + targets.shape[1] + 1
-    blocks = row_blocks(n, width, max(device.at_once(BLOCK), 2 * width**2))  # sums are smaller
     n_columns = 0 if columns is None else columns.shape[1]
     crowded = THREADS * width * (width + n_columns) > ROOM  # BLAS uses the threads then
     alone = crowded or not device.is_cpu
-    shares = [
-        _Sums(origin, n_columns, device)
-        for _ in range(1 if alone else max(min(THREADS, len(blocks)), 1))
-    ]
 
-    def add(j: int) -> None:
-        room = device.empty(blocks[0].stop if blocks else 0, width)
-        for part in blocks[j :: len(shares)]:
-            here = part if rows is None else rows[part]
-            shares[j].add(
-                room[: part.stop - part.start],
-                X[here],
-                targets[here],
-                None if weight is None else weight[here],
-                None if columns is None else columns[here],
-            )
+    def take(doubles: int) -> tuple[Moments, Array]:
+        blocks = row_blocks(n, width, doubles)
+        shares = [
+            _Sums(origin, n_columns, device)
+            for _ in range(1 if alone else max(min(THREADS, len(blocks)), 1))
+        ]
 
-    for_each(add, range(len(shares)))
-    products = device.get(sum((share.products for share in shares[1:]), shares[0].products))
-    probe = device.get(sum((share.probe for share in shares[1:]), shares[0].probe))
-    return Moments.of_products(origin, products), probe
+        def add(j: int) -> None:
+            room = device.empty(blocks[0].stop if blocks else 0, width)
+            for part in blocks[j :: len(shares)]:
+                here = part if rows is None else rows[part]
+                shares[j].add(
+                    room[: part.stop - part.start],
+                    partial(X.__getitem__, here),
+                    targets[here],
+                    None if weight is None else weight[here],
+                    None if columns is None else columns[here],
+                )
+
+        for_each(add, range(len(shares)))
+        products = device.get(sum((share.products for share in shares[1:]), shares[0].products))
+        probe = device.get(sum((share.probe for share in shares[1:]), shares[0].probe))
+        return Moments.of_products(origin, products), probe
+
+    at_once = max(device.at_once(BLOCK), 2 * width**2)  # sums are smaller
+    return fewer_if_full(take, at_once, (n, width), device)
 
 
 class _Sums:
@@ -219,17 +225,30 @@ class _Sums:
         self.products = device.zeros(d + n_targets + 1, d + n_targets + 1)
         self.probe = device.zeros(d, n_columns)
 
-    def add(self, room: Any, X: Any, y: Array, weight: Array | None, columns: Any) -> None:
-        """Add some rows; ``room`` is memory for z that is there already: new pages are slow."""
+    def add(
+        self,
+        room: Any,
+        evaluate: Callable[[], Any],
+        y: Array,
+        weight: Array | None,
+        columns: sparse.csr_array | None,
+    ) -> None:
+        """Add some rows; ``room`` is memory for z that is there already: new pages are slow.
+
+        A GPU may still be at work on the rows before, so what the host prepares comes first.
+        """
         device, d = self.device, len(self.from_x)
-        room[:, :d] = device.put(X.toarray() if hasattr(X, "toarray") else X)
-        room[:, :d] -= self.from_x
+        placed = None if columns is None else device.put_columns(columns)
+        scale = None if weight is None else device.put(np.sqrt(weight))[:, None]
         room[:, d:-1] = device.put(y - self.from_y)
         room[:, -1] = 1.0
-        if columns is not None:
-            self.probe += device.times_columns(room, columns)[:d]
-        if weight is not None:
-            room *= device.put(np.sqrt(weight))[:, None]
+        x = evaluate()
+        room[:, :d] = device.put(x.toarray() if hasattr(x, "toarray") else x)
+        room[:, :d] -= self.from_x
+        if placed is not None:
+            self.probe += device.times_columns(room, placed)[:d]
+        if scale is not None:
+            room *= scale
         self.products += room.T @ room
 
 

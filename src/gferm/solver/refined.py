@@ -4,6 +4,9 @@
 as preconditioner. That takes a few products with A where float32 tells A + alpha I from a singular
 matrix, that is for alpha above some 1e-6 of the largest eigenvalue; where it does not, that is an
 error and not a model with fewer digits.
+
+A device that is too small for A may hold the factor: then it factorises and solves, and A, in
+memory, is multiplied there.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from gferm.arrays import Array
-from gferm.device import Placed, device_of
-from gferm.solver.blocked import BlockedCholesky
+from gferm.blocks import row_blocks
+from gferm.device import Device, Placed, device_of
+from gferm.solver.blocked import PANELS, WIDTH, BlockedCholesky
 from gferm.solver.factorization import NotPositiveDefiniteError
 
 TARGET = 1e-14  # ‖residual‖ beside ‖r‖, where steps end …
@@ -30,8 +34,10 @@ class Refined:
     Parameters
     ----------
     matrix : array of shape (p, p), symmetric
-        A, on the device.
+        A, on the device or NumPy's.
     alpha : float
+    device : Device, optional
+        Where to factorise; where A is, by default.
 
     Attributes
     ----------
@@ -39,11 +45,12 @@ class Refined:
         Most steps of conjugate gradients that a solve has needed.
     """
 
-    def __init__(self, matrix: Any, alpha: float) -> None:
-        device = device_of(matrix)
+    def __init__(self, matrix: Any, alpha: float, device: Device | None = None) -> None:
+        home = device_of(matrix)
+        self.device = device = device or home
         self.alpha, self.steps = alpha, 1
-        self._matrix = Placed(matrix, device)
-        single = device.single(matrix)
+        self._matrix = Placed(matrix, home)
+        single = _rounded_on(matrix, device, home)
         if device.is_cpu:
             single.flat[:: len(single) + 1] += np.float32(alpha)
             self._factor, info = lapack.spotrf(single.T, lower=1, overwrite_a=1, clean=0)
@@ -54,7 +61,8 @@ class Refined:
 
     def shifted(self, alpha: float) -> Refined:
         """Factorise with another shift; A was never changed."""
-        return Refined(self._matrix.matrix, alpha)
+        self._factor = None  # its memory goes to the next one
+        return Refined(self._matrix.matrix, alpha, self.device)
 
     def solve(self, rhs: Array) -> Array:
         """Solve (A + alpha I) x = rhs, one column as precisely as the others."""
@@ -102,3 +110,23 @@ class Refined:
             return np.asarray(self._factor.solve(residual), dtype=np.float64)
         x, _ = lapack.spotrs(self._factor, residual.astype(np.float32), lower=1)
         return np.asarray(x, dtype=np.float64)
+
+
+def _rounded_on(matrix: Any, device: Device, home: Device) -> Any:
+    """Copy A to float32, on the device if that has room for it and for the blocks of the work."""
+    n = len(matrix)
+    if home == device or 4 * n * (n + PANELS * min(n, WIDTH)) > device.free_bytes:
+        return _rounded(matrix, home)
+    try:
+        return _rounded(matrix, device)
+    except device.out_of_memory:  # it was less free than it said
+        return _rounded(matrix, home)
+
+
+def _rounded(matrix: Any, place: Device) -> Any:
+    """Copy A to a place in float32."""
+    n = len(matrix)
+    single = place.empty(n, n, dtype="float32")
+    for rows in row_blocks(n, n, place.at_once()):
+        single[rows] = place.put(matrix[rows])
+    return single

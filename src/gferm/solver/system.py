@@ -107,7 +107,7 @@ class System:
 
     def factorize_in_single(self, alpha: float) -> FactorizedSystem:
         """Factorise in float32, to be refined."""
-        return FactorizedSystem(self._without_matrix(), Refined(self.matrix, alpha))
+        return FactorizedSystem(self._without_matrix(), Refined(self.matrix, alpha, self.device))
 
     def diagonalize(self, alpha: float) -> FactorizedSystem:
         """Factorise once for every alpha, in the basis of the eigenvectors."""

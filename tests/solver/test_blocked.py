@@ -1,0 +1,160 @@
+"""Cholesky by blocks is Cholesky: where the array lives and where it is worked on change nothing.
+
+The oracle is dense linear algebra by NumPy. Blocks are seven columns wide here.
+"""
+
+import numpy as np
+import pytest
+
+from gferm.device import CPU
+from gferm.solver import blocked
+from gferm.solver.blocked import BlockedCholesky, cholesky, is_positive_semidefinite
+from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
+from tests.gpu import torch_device
+
+WIDTH = 7
+SIZES = [1, 6, 7, 8, 14, 20, 50]  # one block, a full one, one more row, several
+EPS = float(np.finfo(float).eps)
+
+
+@pytest.fixture(autouse=True)
+def narrow_blocks(monkeypatch):
+    monkeypatch.setattr(blocked, "WIDTH", WIDTH)
+
+
+def by_numpy():
+    return CPU, CPU
+
+
+def by_torch():
+    return torch_device(), torch_device()
+
+
+def by_torch_out_of_core():
+    return CPU, torch_device()
+
+
+@pytest.fixture(params=[by_numpy, by_torch, by_torch_out_of_core], ids=lambda way: way.__name__)
+def places(request):
+    """Where the matrix lives, and where it is worked on."""
+    return request.param()
+
+
+def random_psd(n, seed=0):
+    factor = np.random.default_rng(seed).normal(size=(n, n))
+    return factor @ factor.T + np.eye(n)
+
+
+def columns(n, k, seed=1):
+    return np.random.default_rng(seed).normal(size=(n, k))
+
+
+@pytest.mark.parametrize("k", [0, 1, 5])
+@pytest.mark.parametrize("n", SIZES)
+def test_it_solves_and_still_multiplies_by_the_matrix(n, k, places):
+    home, device = places
+    A, rhs = random_psd(n), columns(n, k)
+    factor = BlockedCholesky(home.put(A.copy()), 0.5, device)
+    expected = np.linalg.solve(A + 0.5 * np.eye(n), rhs)
+    np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(factor.apply(rhs), A @ rhs, rtol=1e-12, atol=1e-10)
+    assert factor.steps == 1
+    assert factor.shrink(rhs) is rhs
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_factor_has_the_place_below_and_the_matrix_that_above(n, places):
+    home, device = places
+    A = random_psd(n)
+    matrix = home.put(A.copy())
+    BlockedCholesky(matrix, 0.5, device)
+    inside = home.get(matrix)
+    expected = np.linalg.cholesky(A + 0.5 * np.eye(n))
+    np.testing.assert_allclose(np.tril(inside), expected, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(inside, 1), np.triu(A, 1))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_another_alpha_takes_the_same_memory(n, places):
+    home, device = places
+    A, rhs = random_psd(n), columns(n, 3)
+    matrix = home.put(A.copy())
+    factor = BlockedCholesky(matrix, 100.0, device).shifted(0.25).shifted(2.0)
+    assert factor._packed is matrix
+    assert factor.alpha == 2.0
+    expected = np.linalg.solve(A + 2.0 * np.eye(n), rhs)
+    np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(factor.apply(rhs), A @ rhs, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_restoring_gives_the_matrix_back_bit_for_bit(n, places):
+    home, device = places
+    A = random_psd(n)
+    matrix = home.put(A.copy())
+    BlockedCholesky(matrix, 3.0, device).restore()
+    np.testing.assert_array_equal(home.get(matrix), A)
+
+
+@pytest.mark.parametrize("bad", [0, 6, 7, 13, 19])
+def test_a_matrix_that_is_not_positive_definite_comes_back_bit_for_bit(bad, places):
+    """Wherever it breaks down: in the first block, at an edge, in the last."""
+    home, device = places
+    A = random_psd(20)
+    A[bad, bad] = -5.0
+    matrix = home.put(A.copy())
+    stop = min((bad // WIDTH + 1) * WIDTH, 20)
+    with pytest.raises(NotPositiveDefiniteError, match=f"up to {stop} is not positive"):
+        BlockedCholesky(matrix, 1.0, device)
+    np.testing.assert_array_equal(home.get(matrix), A)
+
+
+def test_a_shift_that_breaks_down_can_be_taken_back(places):
+    """As splitting does when it has asked for too small an alpha."""
+    home, device = places
+    A, rhs = random_psd(20) - 3.0 * np.eye(20), columns(20, 2)
+    factor = BlockedCholesky(home.put(A.copy()), 50.0, device)
+    with pytest.raises(NotPositiveDefiniteError):
+        factor.shifted(0.0)
+    expected = np.linalg.solve(A + 50.0 * np.eye(20), rhs)
+    np.testing.assert_allclose(factor.shifted(50.0).solve(rhs), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [6, 20])
+def test_in_single_precision_it_solves_to_single_precision(n, places):
+    home, device = places
+    A, rhs = random_psd(n), columns(n, 3)
+    matrix = home.empty(n, n, dtype="float32")
+    matrix[...] = home.put(A)
+    factor = BlockedCholesky(matrix, 10.0, device)
+    expected = np.linalg.solve(A + 10.0 * np.eye(n), rhs)
+    np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 7, 20])
+@pytest.mark.parametrize(
+    ("smallest", "expected"), [(0.5, True), (0.0, True), (-1e-14, True), (-1e-6, False)]
+)
+def test_torch_judges_semidefiniteness_and_leaves_the_matrix(n, smallest, expected):
+    device, rng = torch_device(), np.random.default_rng(0)
+    U = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    A = (U * np.r_[smallest, np.linspace(1, 5, n - 1)]) @ U.T
+    A = (A + A.T) / 2
+    matrix = device.put(A.copy())
+    if n == 1:  # alone, a number is judged beside itself
+        expected = smallest >= 0.0
+    assert is_positive_semidefinite(matrix, EPS) is expected
+    np.testing.assert_array_equal(device.get(matrix), A)
+
+
+def test_on_the_cpu_lapack_does_it():
+    assert isinstance(cholesky(random_psd(9), 1.0, CPU), Cholesky)
+
+
+def test_torch_does_it_by_blocks():
+    device = torch_device()
+    factor = cholesky(device.put(random_psd(9)), 1.0, device)
+    assert isinstance(factor, BlockedCholesky)
+    np.testing.assert_allclose(
+        factor.solve(np.eye(9)), np.linalg.inv(random_psd(9) + np.eye(9)), atol=1e-12
+    )
