@@ -6,11 +6,11 @@ The oracle is dense linear algebra by NumPy. Blocks are seven columns wide here.
 import numpy as np
 import pytest
 
-from gferm.device import CPU
+from gferm.device import CPU, Device
 from gferm.solver import blocked
 from gferm.solver.blocked import BlockedCholesky, cholesky, is_positive_semidefinite
 from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
-from tests.gpu import torch_device
+from tests.gpu import room, torch_device
 
 WIDTH = 7
 SIZES = [1, 6, 7, 8, 14, 20, 50]  # one block, a full one, one more row, several
@@ -20,6 +20,7 @@ EPS = float(np.finfo(float).eps)
 @pytest.fixture(autouse=True)
 def narrow_blocks(monkeypatch):
     monkeypatch.setattr(blocked, "WIDTH", WIDTH)
+    room(monkeypatch, on_gpu=0, in_memory=0)  # blocks that travel are no wider then
 
 
 def by_numpy():
@@ -158,3 +159,32 @@ def test_torch_does_it_by_blocks():
     np.testing.assert_allclose(
         factor.solve(np.eye(9)), np.linalg.inv(random_psd(9) + np.eye(9)), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("wide", [0, 7, 8, 19, 100])
+def test_blocks_that_travel_to_torch_are_as_wide_as_fits(wide, monkeypatch):
+    A, rhs = random_psd(50), columns(50, 3)
+    room(monkeypatch, on_gpu=blocked.PANELS * 8 * 50 * wide, in_memory=0)
+    factor = BlockedCholesky(A.copy(), 0.5, torch_device())
+    assert next(factor._blocks()).stop == min(max(wide, WIDTH), 50)
+    expected = np.linalg.solve(A + 0.5 * np.eye(50), rhs)
+    np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-10, atol=1e-12)
+    factor.restore()
+    np.testing.assert_array_equal(factor._packed, A)
+
+
+@pytest.mark.parametrize("fits", [7, 12, 30])
+def test_they_become_narrower_where_torch_has_less_room_than_it_says(fits, monkeypatch):
+    A, rhs, put, device = random_psd(50), columns(50, 3), Device.put, torch_device()
+
+    def tight(self, array):
+        if self.xp is device.xp and np.size(array) > 50 * fits:
+            raise self.out_of_memory("CUDA out of memory")
+        return put(self, array)
+
+    monkeypatch.setattr(Device, "put", tight)
+    room(monkeypatch, on_gpu=10**9, in_memory=0)
+    factor = BlockedCholesky(A.copy(), 0.5, device)
+    assert WIDTH <= next(factor._blocks()).stop <= fits
+    expected = np.linalg.solve(A + 0.5 * np.eye(50), rhs)
+    np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-10, atol=1e-12)

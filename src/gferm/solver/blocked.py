@@ -44,6 +44,13 @@ class BlockedCholesky:
         self.alpha, self.device = alpha, device
         self._packed, self._home = matrix, device_of(matrix)
         self._diagonal = np.array(self._home.get(matrix.diagonal()), dtype=np.float64)
+        self._width = WIDTH if self._home == device else self._as_wide_as_fits()
+        while not self._factorized():
+            self._width = max(self._width // 2, WIDTH)
+            self.restore()
+
+    def _factorized(self) -> bool:
+        """Factorise; False where blocks turned out to be wider than the device has room for."""
         for columns in self._blocks():
             try:
                 self._factorize(columns)
@@ -51,6 +58,11 @@ class BlockedCholesky:
                 self.restore()
                 problem = f"a leading minor up to {columns.stop} is not positive definite"
                 raise NotPositiveDefiniteError(problem) from None
+            except self.device.out_of_memory:
+                if self._width == WIDTH:
+                    raise
+                return False
+        return True
 
     def shifted(self, alpha: float) -> BlockedCholesky:
         """Put A back and factorise it again."""
@@ -75,7 +87,7 @@ class BlockedCholesky:
         """Multiply A x, from the triangle that the factor left alone."""
         given, product = self.device.put(x), self.device.zeros(*x.shape)
         for rows in self._blocks():
-            product[rows] += self._own(rows) @ given[rows]
+            product[rows] += self._own(rows, self.device) @ given[rows]
             for after in self._blocks():
                 if after.start >= rows.stop:
                     above = self._fetch(rows, after)
@@ -90,7 +102,7 @@ class BlockedCholesky:
     def restore(self) -> None:
         """Copy the untouched upper triangle over the factor."""
         for rows in self._blocks():
-            self._store(rows, rows, self._own(rows))
+            self._packed[rows, rows] = self._own(rows, self._home)
             for after in self._blocks():
                 if after.start >= rows.stop:
                     self._packed[after, rows] = self._packed[rows, after].T
@@ -98,7 +110,7 @@ class BlockedCholesky:
     def _factorize(self, columns: slice) -> None:
         width = columns.stop - columns.start
         below, rest = slice(columns.start, None), slice(columns.stop, None)
-        panel, own = self._fetch(below, columns), self._own(columns)
+        panel, own = self._fetch(below, columns), self._own(columns, self.device)
         panel[:width] = own
         self._shift(panel)
         for before in self._before(columns):
@@ -120,15 +132,21 @@ class BlockedCholesky:
         diagonal = self.device.xp.arange(width)
         panel[diagonal, diagonal] += self.alpha
 
-    def _own(self, rows: slice) -> Any:
+    def _own(self, rows: slice, place: Device) -> Any:
         """Give a block of A on the diagonal, from above it."""
-        xp, diagonal = self.device.xp, self._diagonal[rows].astype(self._dtype)
-        above = xp.triu(self._fetch(rows, rows), 1)
-        return above + above.T + xp.diag(self.device.put(diagonal))
+        xp, diagonal = place.xp, self._diagonal[rows].astype(self._dtype)
+        above = xp.triu(place.put(self._packed[rows, rows]), 1)
+        return above + above.T + xp.diag(place.put(diagonal))
 
     def _blocks(self, end: int | None = None) -> Iterator[slice]:
         size = len(self._packed) if end is None else end
-        return (slice(at, min(at + WIDTH, size)) for at in range(0, size, WIDTH))
+        return (slice(at, min(at + self._width, size)) for at in range(0, size, self._width))
+
+    def _as_wide_as_fits(self) -> int:
+        """Give the width of blocks that travel: the wider they are, the fewer times they do."""
+        size = len(self._packed)
+        column = size * np.dtype(self._dtype).itemsize
+        return max(WIDTH, min(self.device.free_bytes // (PANELS * column), size))
 
     def _before(self, columns: slice) -> Iterator[slice]:
         """Give the columns to the left: in one go where they are, else as they fit."""
