@@ -128,9 +128,10 @@ class EdgeBins(Bins):
     def assign(self, values: npt.ArrayLike) -> Codes:
         edges = np.asarray(self.boundaries)
         x = np.asarray(values, dtype=float)
-        codes = np.searchsorted(edges, x, side="right") - 1
+        codes = np.searchsorted(edges, x, side="right")  # NaN is beyond the last edge
+        codes -= 1  # in place, as all of this: new memory costs more than the work
         codes[x == edges[-1]] = edges.size - 2  # the last bin is closed
-        codes[(codes >= edges.size - 1) | np.isnan(x)] = -1
+        codes[codes >= edges.size - 1] = -1
         return codes
 
     @property

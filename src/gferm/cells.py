@@ -113,8 +113,7 @@ class Cells:
     @property
     def label_counts(self) -> npt.NDArray[np.intp]:
         """Rows in each label bin, shape (K,)."""
-        inside = self.label_codes[self.label_codes >= 0]
-        return np.bincount(inside, minlength=self.label_bins.n_bins)
+        return _count(self.label_codes, self.label_bins.n_bins)
 
     @property
     def sort_every_row(self) -> bool:
@@ -314,12 +313,18 @@ def _partition(
     weight: Array | None,
 ) -> Partition:
     n_groups = len(groups)
-    cell_of = np.where((codes < 0) | (label_codes < 0), -1, label_codes * n_groups + codes)
-    inside = cell_of >= 0
+    cell_of = label_codes * n_groups
+    cell_of += codes
+    cell_of[(codes < 0) | (label_codes < 0)] = -1
     shape, size = (n_labels, n_groups), n_labels * n_groups
-    counts = np.bincount(cell_of[inside], minlength=size).reshape(shape)
-    if weight is None:
-        weights = counts.astype(float)
-    else:
-        weights = np.bincount(cell_of[inside], weights=weight[inside], minlength=size)
+    counts = _count(cell_of, size).reshape(shape)
+    weights = counts.astype(float) if weight is None else _count(cell_of, size, weight)
     return Partition(name, groups, codes, cell_of, counts, weights.reshape(shape))
+
+
+def _count(codes: Codes, size: int, weight: Array | None = None) -> npt.NDArray[Any]:
+    """Count the rows of each code, or add up their weights; −1 does not count."""
+    inside = codes >= 0
+    if not inside.all():
+        codes, weight = codes[inside], None if weight is None else weight[inside]
+    return np.bincount(codes, weights=weight, minlength=size)

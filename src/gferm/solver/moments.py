@@ -30,7 +30,7 @@ Finish: TypeAlias = Callable[[Array], Array]
 """A linear map of the features, applied to the rows of an array of shape (d, …)."""
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
-BLOCK = 2**20  # doubles of a block
+BLOCK = 2**19  # doubles of a block
 THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
 ROOM = 2**25  # … if all of them together take no more doubles
 LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
@@ -178,7 +178,21 @@ def sum_over(
     rows: npt.NDArray[np.intp] | None = None,
     device: Device = CPU,
 ) -> tuple[Moments, Array]:
-    """Take the sums over all rows, or some, in one pass over blocks; and Xᵀ·columns with them.
+    """Take the sums over all rows, or some, in one pass over blocks; and Xᵀ·columns with them."""
+    moments, seen = sum_with_columns(X, targets, weight, origin, columns, rows, device)
+    return moments, seen[: X.shape[1]]
+
+
+def sum_with_columns(
+    X: Any,
+    targets: Array,
+    weight: Array | None,
+    origin: Origin,
+    columns: sparse.csr_array | None = None,
+    rows: npt.NDArray[np.intp] | None = None,
+    device: Device = CPU,
+) -> tuple[Moments, Array]:
+    """Take the same sums, and Zᵀ·columns with them, where the rows of Z are (x, y, 1).
 
     The products are taken on the device, and the sums come back from there.
     """
@@ -209,21 +223,21 @@ def sum_over(
 
         for_each(add, range(len(shares)))
         products = device.get(sum((share.products for share in shares[1:]), shares[0].products))
-        probe = device.get(sum((share.probe for share in shares[1:]), shares[0].probe))
-        return Moments.of_products(origin, products), probe
+        seen = device.get(sum((share.seen for share in shares[1:]), shares[0].seen))
+        return Moments.of_products(origin, products), seen
 
     at_once = max(device.at_once(BLOCK), 2 * width**2)  # sums are smaller
     return fewer_if_full(take, at_once, (n, width), device)
 
 
 class _Sums:
-    """One thread's share of all sums: those of z zᵀ, for z = (x, y, 1), and of x·columns."""
+    """One thread's share of all sums: those of z zᵀ, for z = (x, y, 1), and of z·columns."""
 
     def __init__(self, origin: Origin, n_columns: int, device: Device) -> None:
         d, n_targets = len(origin.x), len(origin.y)
         self.device, self.from_x, self.from_y = device, device.put(origin.x), origin.y
         self.products = device.zeros(d + n_targets + 1, d + n_targets + 1)
-        self.probe = device.zeros(d, n_columns)
+        self.seen = device.zeros(d + n_targets + 1, n_columns)
 
     def add(
         self,
@@ -246,7 +260,7 @@ class _Sums:
         room[:, :d] = device.put(x.toarray() if hasattr(x, "toarray") else x)
         room[:, :d] -= self.from_x
         if placed is not None:
-            self.probe += device.times_columns(room, placed)[:d]
+            self.seen += device.times_columns(room, placed)
         if scale is not None:
             room *= scale
         self.products += room.T @ room

@@ -32,7 +32,7 @@ from gferm.contrasts import (
 )
 from gferm.device import CPU, Device
 from gferm.exceptions import NothingToCompareError
-from gferm.solver.moments import Finish, Moments, Origin, sum_over
+from gferm.solver.moments import Finish, Moments, Origin, sum_with_columns
 from gferm.solver.system import System
 
 
@@ -127,17 +127,18 @@ def summarize_rows(
 ) -> Summary:
     """Take all sums over the rows, in one pass over blocks."""
     membership = no_contrasts(X.shape[0]) if cells is None else _membership(cells)
-    moments, members = sum_over(X, targets, weight, origin, membership, device=device)
+    moments, seen = sum_with_columns(X, targets, weight, origin, membership, device=device)
+    d = len(moments.shift)
     counts = [] if cells is None else [part.counts.ravel() for part in cells.partitions]
     if cells is not None:  # Σ w and Σ w s of each label bin
         counts += [cells.label_counts] * (2 * len(cells.scores))
     return Summary(
         moments=moments,
         n_rows=X.shape[0],
-        members=members,
+        members=seen[:d].copy(),
         counts=np.concatenate([np.zeros(0, dtype=np.intp), *counts]),
-        mass=np.asarray(membership.T @ np.ones(X.shape[0])),
-        rise=np.asarray(membership.T @ (targets[:, 0] - origin.y[0])),
+        mass=seen[-1].copy(),
+        rise=seen[d].copy(),
         scores=() if cells is None else tuple(_sums_of(score, cells) for score in cells.scores),
     )
 
