@@ -16,9 +16,8 @@ import matplotlib as mpl
 from playwright.sync_api import Page, sync_playwright
 
 mpl.use("agg")
-from matplotlib import pyplot as plt
-
 from growth_picture import draw as draw_growth
+from matplotlib import pyplot as plt
 
 from gferm.demo import draw_frontier, draw_histograms, predict_held_out, write_report
 

@@ -7,7 +7,7 @@ For each block J of columns, from left to right,
 with the rows from J on. The factor replaces the lower triangle of A, and the upper triangle keeps
 A, as in factorization.Cholesky: one p×p array serves both. Where the array lives on the device,
 blocks are views of it; where it is NumPy's and the device is not, they travel (out of core), two
-blocks of columns at a time.
+blocks of columns at a time, by a ferry that both sides reach.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from gferm.arrays import Array
 from gferm.device import Device, device_of
 from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
+from gferm.solver.ferry import Ferry
 
 WIDTH = 2048  # columns of a block
 PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
@@ -45,6 +46,7 @@ class BlockedCholesky:
         self._packed, self._home = matrix, device_of(matrix)
         self._diagonal = np.array(self._home.get(matrix.diagonal()), dtype=np.float64)
         self._width = WIDTH if self._home == device else self._as_wide_as_fits()
+        self._ferry = Ferry(device, self._dtype)
         while not self._factorized():
             self._width = max(self._width // 2, WIDTH)
             self.restore()
@@ -157,10 +159,13 @@ class BlockedCholesky:
     def _fetch(self, rows: slice, columns: slice) -> Any:
         """Give a part of the array on the device: a view if it lives there."""
         part = self._packed[rows, columns]
-        return part if self._home == self.device else self.device.put(part)
+        return part if self._home == self.device else self._ferry.bring(part)
 
     def _store(self, rows: slice, columns: slice, part: Any) -> None:
-        self._packed[rows, columns] = part if self._home == self.device else self.device.get(part)
+        if self._home == self.device:
+            self._packed[rows, columns] = part
+        else:
+            self._ferry.take_back(part, self._packed[rows, columns])
 
     @property
     def _dtype(self) -> npt.DTypeLike:
