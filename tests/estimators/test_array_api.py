@@ -4,9 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
-from gferm import FairClassifier, FairClassifierCV, FairRegressor, FairRegressorCV, frontier
+from gferm import (
+    FairClassifier,
+    FairClassifierCV,
+    FairKernelProjection,
+    FairProjection,
+    FairRegressor,
+    FairRegressorCV,
+    certificate,
+    frontier,
+)
 from tests.array_libraries import LIBRARIES, numpy_of, tensor
 
 FORMS = {
@@ -217,3 +227,26 @@ def test_mistakes_are_named_as_with_numpy(library, problem):
     broken[0, 0] = np.nan
     with pytest.raises(ValueError, match="contains NaN"):
         FairRegressor().fit(library(broken), library(y), sensitive_features=library(s))
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [FairProjection(y_bins=2), FairKernelProjection(gamma=0.1, y_bins=2)],
+    ids=lambda transformer: type(transformer).__name__,
+)
+@pytest.mark.usefixtures("dispatch")
+def test_a_representation_is_the_same(transformer, library, problem):
+    X, y, s, X_new, weight = problem
+    expected = clone(transformer).fit(X, y, sensitive_features=s, sample_weight=weight)
+    given = {"sensitive_features": library(s), "sample_weight": library(weight)}
+    found = clone(transformer).fit(library(X), library(y), **given)
+    came_back(found.transform(library(X_new)), library(X_new), expected.transform(X_new))
+
+
+@pytest.mark.usefixtures("dispatch")
+def test_a_certificate_is_the_same(library, problem):
+    X, y, s, _, _ = problem
+    model = FairRegressor(kernel="linear", y_bins=1, device="cpu").fit(X, y, sensitive_features=s)
+    expected = certificate(model, X, y, sensitive_features=s)
+    found = certificate(model, library(X), library(y), sensitive_features=library(s))
+    assert str(found) == str(expected)

@@ -21,6 +21,7 @@ from gferm.bounds.span import Span, choose_span, is_everything
 from gferm.cells import Cells, SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.training import read_label
+from gferm.foreign import as_numpy
 from gferm.metrics.reading import labels, same_length
 from gferm.sensitive import read_sensitive_features
 
@@ -120,8 +121,9 @@ def read_held_out(
     fair = inner if isinstance(inner, FairModel) else None
     if fair is not None:
         check_is_fitted(fair)
-    predictions = labels(model.predict(X), "model.predict(X)")
-    label = labels(read_label(column_or_1d(y)), "y")
+        X = as_numpy(X)
+    predictions = labels(as_numpy(model.predict(X)), "model.predict(X)")
+    label = labels(read_label(column_or_1d(as_numpy(y))), "y")
     same_length(label, predictions)
     columns = read_sensitive_features(sensitive_features, label.size, like=[X, y])
     classes = getattr(inner, "classes_", None)

@@ -21,6 +21,7 @@ from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import unchanged_on_error
 from gferm.estimators.transformer import FairTransformer
 from gferm.fair_kernel import FairKernel
+from gferm.foreign import as_numpy, back_to
 from gferm.kernels import (
     not_semidefinite_error,
 )
@@ -159,7 +160,8 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         matrix = self._learn(X, y, sensitive_features, sample_weight)
         with one_blas_at_a_time():
             self.fair_kernel_.project_training(matrix)
-        return matrix
+        projected: Array = back_to(matrix, X)
+        return projected
 
     def transform(self, X: Any) -> Array:
         """Give the fair kernel between rows and the training rows.
@@ -175,7 +177,8 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         """
         rows = self._kernel_rows(self._validate(X))
         self.fair_kernel_.project_rows(rows)
-        return rows
+        projected: Array = back_to(rows, X)
+        return projected
 
     def diagonal(self, X: Any) -> Array:
         """Give κ_fair(z, z) for each row z, the prior variance of a Gaussian process.
@@ -193,12 +196,13 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
                 "kernel='precomputed' does not tell κ(z, z); give it yourself: "
                 "fair_kernel_.diagonal(values, kernel_with_training_rows)."
             )
-        X, kernel = self._validate(X), self._kernel()
-        out = np.empty(X.shape[0])
-        for part in row_blocks(X.shape[0], 1, DIAGONAL_BLOCK):
-            values = kernel(X[part]).diagonal()
-            out[part] = self.fair_kernel_.diagonal(values, self._kernel_rows(X[part]))
-        return out
+        rows, kernel = self._validate(X), self._kernel()
+        out = np.empty(rows.shape[0])
+        for part in row_blocks(rows.shape[0], 1, DIAGONAL_BLOCK):
+            values = kernel(rows[part]).diagonal()
+            out[part] = self.fair_kernel_.diagonal(values, self._kernel_rows(rows[part]))
+        diagonal: Array = back_to(out, X)
+        return diagonal
 
     def _learn(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Array:
         """Set every fitted attribute and give the original kernel matrix."""
@@ -227,7 +231,7 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
     def _validate(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(
-            self, X, dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
+            self, as_numpy(X), dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
         )
 
     def _kernel_rows(self, X: Any) -> Array:

@@ -18,6 +18,7 @@ from gferm.cells import SensitiveBins
 from gferm.estimators.outcome import unchanged_on_error
 from gferm.estimators.transformer import FairTransformer
 from gferm.fair_features import contrast_directions, project_features, used_up
+from gferm.foreign import as_numpy, back_to
 
 FLOATS = (np.float64, np.float32)
 
@@ -129,8 +130,9 @@ class FairProjection(OneToOneFeatureMixin, FairTransformer):  # type: ignore[mis
         array of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
-        return project_features(X, self.directions_)
+        rows = validate_data(self, as_numpy(X), dtype=FLOATS, accept_sparse="csr", reset=False)
+        projected: Array = back_to(project_features(rows, self.directions_), X)
+        return projected
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

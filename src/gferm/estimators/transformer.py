@@ -21,6 +21,7 @@ from gferm.cells import Cells
 from gferm.contrasts import Contrasts
 from gferm.estimators.training import compare_cells, read_label, read_weight, validate_rows
 from gferm.exceptions import ConstantModelWarning
+from gferm.foreign import as_numpy
 from gferm.sensitive import read_sensitive_features
 
 AUTO_LABEL_BINS = 10
@@ -81,11 +82,11 @@ class FairTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, **checks: Any
     ) -> ComparedRows:
         """Check all that was given to `fit` and settle who is compared with whom."""
-        rows, label = validate_rows(self, X, y, ensure_min_samples=2, **checks)
+        rows, label = validate_rows(self, as_numpy(X), as_numpy(y), ensure_min_samples=2, **checks)
         label = read_label(label)
         self._require_sensitive(sensitive_features)
         attributes = read_sensitive_features(sensitive_features, label.size, like=(X, y))
-        weight = read_weight(sample_weight, rows)
+        weight = read_weight(as_numpy(sample_weight), rows)
         # A row of weight zero is no row …
         kept = np.ones(label.size, dtype=bool) if weight is None else weight > 0.0
         cells, contrasts = compare_cells(
