@@ -53,7 +53,7 @@ class Learner:
     def __init__(
         self, factorized: FactorizedSystem, contrasts: Contrasts | None, method: str
     ) -> None:
-        self._solve = self._by_newton if method == "newton" else self._by_splitting
+        self._method = method  # its name: a method kept here would keep all of this alive
         self._core = FairRidge(factorized, contrasts, None)
         self._states: dict[int, State] = {}
         self._slopes: dict[int, Array] = {}
@@ -70,8 +70,9 @@ class Learner:
         # Numbers far from zero would lose digits; with an intercept they may as well be near it.
         moves = core.fit_intercept and not task.loss.takes_classes
         levels = [float(np.average(y, weights=core.weight)) if moves else 0.0 for y in targets]
+        solve = self._by_newton if self._method == "newton" else self._by_splitting
         solutions = [
-            self._solve(k, y - level, task)
+            solve(k, y - level, task)
             for k, (y, level) in enumerate(zip(targets, levels, strict=True))
         ]
         for solution in solutions:
