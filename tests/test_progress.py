@@ -14,9 +14,11 @@ def advance_by(steps, total, *, show=True):
             advance(step)
 
 
-@pytest.fixture(params=["rich", "plain"])
+@pytest.fixture(params=["terminal", "log", "without rich"])
 def look(request, monkeypatch):
-    if request.param == "plain":
+    if request.param == "terminal":
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    if request.param == "without rich":
         monkeypatch.setitem(sys.modules, "rich", None)
     return request.param
 
@@ -57,3 +59,10 @@ def test_without_rich_there_are_at_most_ten_lines(total, monkeypatch, capsys):
     assert all(re.fullmatch(form, line) for line in lines)
     assert lines[-1].startswith(f"models judged: {total}/{total}, ")
     assert lines[-1].endswith("about 0 s left")
+
+
+def test_a_log_has_lines_and_a_terminal_a_bar(look, capsys):
+    advance_by([1] * 20, 20)
+    shown = capsys.readouterr().err
+    assert ("━" in shown) == (look == "terminal")
+    assert ("about 0 s left" in shown) == (look != "terminal")

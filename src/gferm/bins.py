@@ -97,6 +97,11 @@ class Bins(ABC):
         """A printable name for each bin."""
 
     @property
+    def drifts(self) -> bool:
+        """Whether rows unlike those that the bins were read off go anywhere, without an error."""
+        return False
+
+    @property
     def n_bins(self) -> int:
         """How many bins there are."""
         return len(self.labels)
@@ -151,6 +156,10 @@ class DerivedEdgeBins(EdgeBins):
     """Edges that were read off data rather than named by the user."""
 
     explicit: ClassVar[bool] = False
+
+    @property
+    def drifts(self) -> bool:
+        return bool(np.isinf(self.boundaries).any())
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,13 @@ class Cells:
         return _count(self.label_codes, self.label_bins.n_bins)
 
     @property
+    def shares(self) -> tuple[Array, ...]:
+        """Give the shares of the label bins, and of the groups of each partition, in all rows."""
+        sums = [part.counts.sum(axis=1) for part in self.partitions[:1]]
+        sums += [part.counts.sum(axis=0) for part in self.partitions]
+        return tuple(one / max(one.sum(), 1) for one in sums)
+
+    @property
     def sort_every_row(self) -> bool:
         """Whether every row is in one cell, and no more: there is one partition, and no score."""
         one = len(self.partitions) == 1 and not self.scores

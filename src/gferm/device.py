@@ -207,7 +207,7 @@ def is_tensor(array: Any) -> bool:
     return any(base.__module__.partition(".")[0] == "torch" for base in type(array).__mro__)
 
 
-ELSEWHERE = "; a model that was fitted on a GPU serves without one after set_params(device='cpu')."
+ELSEWHERE = "; a model that was fitted on a GPU serves without one after set_params(device=None)."
 
 
 def open_device(name: str) -> Device:

@@ -27,5 +27,9 @@ class SkippedComparisonWarning(UserWarning):
     """A class has no rows in some group, so the constraint says nothing about it there."""
 
 
+class ShiftedBinsWarning(UserWarning):
+    """Quantiles of the first chunk of a stream are none of all its rows."""
+
+
 class ExperimentError(ValueError):
     """An experiment cannot go on; the message says why and what to do."""

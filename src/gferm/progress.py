@@ -1,4 +1,4 @@
-"""A progress bar for long work: rich's where it is installed, else a line for every tenth."""
+"""A progress bar for long work: rich's on a terminal, else a line for every tenth."""
 
 from __future__ import annotations
 
@@ -22,13 +22,17 @@ def progress(total: int | None, what: str, *, show: bool) -> Iterator[Advance]:
     except ImportError:
         yield _Lines(total, what)
         return
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):  # a log, where a bar shows at its end only
+        yield _Lines(total, what)
+        return
     with bars.Progress(
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
         bars.MofNCompleteColumn(),
         bars.TimeElapsedColumn(),
         bars.TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
     ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda steps: bar.advance(task, steps)

@@ -251,7 +251,7 @@ def test_a_kernel_on_landmarks_is_that_of_the_library_every_time(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--landmarks", "25"], "--landmarks"),
+        (["--landmarks", "25"], "use another one, such as --kernel rbf"),
         (["--kernel", "rbf", "--landmarks", "100000"], "--landmarks=100000 is more than the"),
         (["--kernel", "rbf", "--device", "cuda"], "use --device cpu"),
     ],

@@ -1,12 +1,16 @@
 """partial_fit: a bad chunk is named and changes nothing; models that need rows say so."""
 
+from contextlib import nullcontext
+from copy import deepcopy
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from gferm import FairClassifier, FairRegressor, certificate
+from gferm import Bins, FairClassifier, FairRegressor, certificate
+from gferm.exceptions import NothingToCompareError, ShiftedBinsWarning
 from tests.estimators.test_partial_fit import CITY, NEW, N, S, X, Y, assert_same, model_of, stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::gferm.exceptions.InactiveConstraintWarning")
@@ -40,7 +44,6 @@ BAD_CHUNKS = {
     "has 29 rows but there are 30 samples": chunk(s={"group": S[61:]}),
     "Negative values in data passed to `sample_weight`": chunk(w=-np.ones(30)),
     "inconsistent numbers of samples": chunk(y=Y[61:]),
-    "0 sample\\(s\\)": chunk(X=X[:0], y=Y[:0], s={"group": S[:0]}),
 }
 
 
@@ -89,6 +92,98 @@ def test_what_the_sums_were_taken_of_must_not_change(name):
     model.set_params(**changes)
     with pytest.raises(ValueError, match="Chunk 2: kernel, its parameters or fit_intercept"):
         stream(model, sensitive, [second])
+
+
+AGREED = {
+    "y_bins": ("linear", {"y_bins": [-50.0, 1.0, 50.0]}),
+    "s_bins": ("linear", {"s_bins": "auto"}),
+    "intersectional": ("linear", {"intersectional": False}),
+    "landmarks": ("landmarks", {"landmarks": X[5:25]}),
+    "n_landmarks": ("landmarks", {"n_landmarks": 3}),
+}
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_what_was_agreed_on_must_not_change_in_silence(name):
+    case, changes = AGREED[name]
+    model, sensitive = model_of(case)
+    first, second = np.split(np.arange(N), 2)
+    stream(model, sensitive, [first])
+    with pytest.raises(ValueError, match=f"Chunk 2: {name}=.* has changed: the sums so far"):
+        stream(model.set_params(**changes), sensitive, [second])
+
+
+@pytest.mark.parametrize("case", ["linear", "landmarks"])
+def test_equal_parameters_are_no_change(case):
+    model, sensitive = model_of(case)
+    first, second = np.split(np.arange(N), 2)
+    stream(model, sensitive, [first])
+    model.set_params(**{name: deepcopy(getattr(model, name)) for name in AGREED})
+    stream(model, sensitive, [second])
+    assert model.stream_.n_chunks == 2
+
+
+def test_a_model_is_not_lost_in_silence():
+    model, sensitive = model_of("linear")
+    first, second = np.split(np.arange(N), 2)
+    stream(model, sensitive, [first])
+    model.set_params(min_cell_size=10 * N)
+    before = dict(vars(model))
+    with pytest.raises(NothingToCompareError):
+        stream(model, sensitive, [second])
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize("bins", [{"s_bins": Bins.quantile(4)}, {"y_bins": Bins.quantile(4)}])
+@pytest.mark.parametrize("mixed", [True, False])
+def test_quantiles_of_a_first_chunk_that_is_unlike_the_rest_are_told(bins, mixed):
+    rng = np.random.default_rng(0)
+    rows, order = rng.normal(size=(2000, 3)), np.arange(2000.0)
+    if mixed:
+        rng.shuffle(order)
+    y, s = (order, rng.normal(size=2000)) if "y_bins" in bins else (rows[:, 0], order)
+    model = FairRegressor(kernel="linear", epsilon=None, **{"y_bins": 1, "s_bins": 2} | bins)
+    if "y_bins" in bins:
+        model.set_params(s_bins=[-np.inf, 0.0, np.inf])
+    few, rest = slice(0, 400), slice(400, None)
+    model.partial_fit(rows[few], y[few], sensitive_features=s[few])
+    with (
+        nullcontext()
+        if mixed
+        else pytest.warns(
+            ShiftedBinsWarning, match=r"settled on the first chunk.*has \d\d% of all rows"
+        )
+    ):
+        model.partial_fit(rows[rest], y[rest], sensitive_features=s[rest])
+
+
+def test_a_chunk_without_rows_adds_nothing():
+    model, sensitive = model_of("linear")
+    stream(model, sensitive, [np.arange(N)])
+    coefficients = model.coef_.copy()
+    nobody = np.arange(0)
+    stream(model, sensitive, [nobody])
+    np.testing.assert_array_equal(model.coef_, coefficients)
+    assert model.stream_.n_chunks == 2
+    with pytest.raises(ValueError, match="There are no rows"):
+        stream(clone(model), sensitive, [nobody])
+
+
+def test_bins_of_the_first_chunk_say_so():
+    model = FairRegressor(kernel="linear", y_bins=1)
+    model.partial_fit(X[:30], Y[:30], sensitive_features=np.arange(30) % 2)
+    with pytest.raises(ValueError, match=r"Chunk 2: .*settled on the first chunk: give s_bins as"):
+        model.partial_fit(X[30:60], Y[30:60], sensitive_features=np.full(30, 7))
+
+
+def test_landmarks_with_other_columns_than_x_are_refused():
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    turned = frame[frame.columns[::-1]][:20]
+    model = FairRegressor(landmarks=turned, y_bins=1)
+    with pytest.raises(ValueError, match=r"landmarks has the columns .*in the same order"):
+        model.fit(frame, Y, sensitive_features=S)
+    given = model.set_params(landmarks=frame[:20]).fit(frame, Y, sensitive_features=S)
+    assert len(given.X_fit_) <= 20
 
 
 @pytest.mark.parametrize(

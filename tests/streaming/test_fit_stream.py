@@ -5,12 +5,13 @@ import weakref
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from gferm import Bins, FairClassifier, FairRegressor, threads
-from gferm.streaming import Chunk, fit_stream
+from gferm import Bins, FairClassifier, FairRegressor, FairRegressorCV, threads
+from gferm.streaming import Chunk, fit_stream, search_stream
 from tests.problems import make_problem
 
 N = 120
@@ -226,3 +227,32 @@ def test_progress_is_shown_on_stderr_if_asked_for(source, capsys):
 def test_nothing_is_shown_by_default(capsys):
     fit_stream(clone(MODELS["linear"]), list(chunks()))
     assert capsys.readouterr() == ("", "")
+
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    ("chunks", "what"),
+    [
+        (FRAME, "gives a str"),
+        (np.zeros((4, 2)), "gives a ndarray"),
+        ([(X, Y, S)], "gives a tuple"),
+        ("people/", "is a str"),
+        (Chunk(X, Y, S), "is a Chunk"),
+        (None, "is a NoneType"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_source_of_chunks_is_named_with_those_that_are(chunks, what):
+    with pytest.raises(TypeError, match=f"chunks {what}; give an iterable of Chunk"):
+        fit_stream(clone(MODELS["linear"]), chunks)
+    with pytest.raises(TypeError, match=f"chunks {what}; give an iterable of Chunk"):
+        search_stream(FairRegressorCV(kernel="linear", y_bins=1, cv=2), chunks)
+
+
+def test_a_place_is_named_in_errors():
+    spoiled = [replace(chunk, place=f"night {k}") for k, chunk in enumerate(chunks(40))]
+    spoiled[2] = replace(spoiled[2], y=np.full(len(spoiled[2].y), np.nan))
+    with pytest.raises(ValueError, match=r"^Chunk 3 \(night 2\): Input y contains NaN"):
+        fit_stream(clone(MODELS["linear"]), spoiled)

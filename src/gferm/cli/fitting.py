@@ -24,6 +24,7 @@ from gferm.cli.learning_data import DataOptions, read_learning_data
 from gferm.cli.model_file import SavedModel, save_model
 from gferm.cli.roles import LearningRows, Roles, Task
 from gferm.cli.terminal import InputError, stage
+from gferm.device import open_device
 from gferm.estimators import FairClassifier, FairRegressor
 from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from gferm.model_selection import FairClassifierCV, FairRegressorCV
@@ -131,6 +132,8 @@ def require_known(options: FitOptions) -> None:
             raise InputError(
                 f"{option} {value!r} is not known for {options.task}; {nearest(value, known)}"
             )
+    if "device" in options.params:  # before a large file is read
+        open_device(options.params["device"])
 
 
 def estimator_params(

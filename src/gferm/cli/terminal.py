@@ -41,6 +41,8 @@ OPTION_OF = {
     "y_true": "--target",
     "y_pred": "--prediction",
     "max_iter": "--max-iter",
+    "kernel='linear'": "--kernel linear",
+    "kernel='rbf'": "--kernel rbf",
     "n_landmarks": "--landmarks",
     "device='cpu'": "--device cpu",
     "device='cuda'": "--device cuda",

@@ -214,12 +214,25 @@ class FairModel(KernelMachine, ABC):
         if self.kernel in ("linear", "precomputed"):
             raise ValueError(
                 f"Landmarks approximate a kernel, and kernel={self.kernel!r} cannot have any; use "
-                "n_landmarks=None and landmarks='uniform', or another kernel."
+                "another one, such as kernel='rbf', or no landmarks."
             )
+        self._require_own_columns()
         kernel = self._kernel()
         given = as_numpy(self.landmarks)
         points = find_landmarks(X, self.n_landmarks, given, kernel, self.random_state, self.alpha)
         return Landmarks.at(points, kernel)
+
+    def _require_own_columns(self) -> None:
+        """Refuse a frame of landmarks whose columns are not those of X, in their order."""
+        own, given = (
+            getattr(self, "feature_names_in_", None),
+            getattr(self.landmarks, "columns", None),
+        )
+        if own is not None and given is not None and list(given) != list(own):
+            raise ValueError(
+                f"landmarks has the columns {list(given)[:10]}, but X has {list(own)[:10]}; give "
+                "the same in the same order, such as landmarks[X.columns]."
+            )
 
     def _target_table(self, y: Any) -> Array:
         """Give the targets as columns."""

@@ -10,14 +10,18 @@ distributed/); after that the same rows make the same model, in whatever chunks 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
+from gferm.arrays import Array
+from gferm.bins import Bins
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts
 from gferm.device import CPU, Device
@@ -28,7 +32,7 @@ from gferm.estimators.training import (
     require_every_row_in_a_bin,
     resolve_scheme,
 )
-from gferm.exceptions import NothingToCompareError
+from gferm.exceptions import NothingToCompareError, ShiftedBinsWarning
 from gferm.foreign import as_numpy
 from gferm.kernels import Kernel, require_finite
 from gferm.losses import LOSSES, as_loss
@@ -43,6 +47,8 @@ from gferm.solver.system import FactorizedSystem
 if TYPE_CHECKING:
     from gferm.estimators.base import FairModel
 
+AGREED = ("y_bins", "s_bins", "intersectional", "n_landmarks", "landmarks")
+SHIFTED = 0.25  # of all rows, that are in other bins than the first chunk was
 Columns = tuple[SensitiveColumn, ...]
 Rows = tuple[Any, Any, Any, Any]
 """X, y, sensitive features and sample weight of a chunk, as the user gave them."""
@@ -62,6 +68,11 @@ class Agreement:
     fit_intercept : bool
     device : Device
         Where the first chunk was summed, and the sums are finished.
+    asked : dict
+        The parameters of the model that all of this follows from.
+    first_shares : tuple of arrays
+        The shares of the groups, and of the label bins, in the rows that bins were settled on, if
+        that was the first chunk; empty if they are those of all rows.
     """
 
     scheme: CellScheme | None
@@ -70,6 +81,8 @@ class Agreement:
     kernel: Kernel
     fit_intercept: bool
     device: Device = CPU
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    first_shares: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +123,8 @@ def read_chunk(
     model: FairModel, X: Any, y: Any, s: Any, weight: Any, *, first: bool
 ) -> tuple[TrainingData, Columns | None] | None:
     """Check a chunk, of which the first settles the features; None if no row has a weight."""
+    if np.size(as_numpy(y)) == 0:  # a filter may leave nothing of a night's rows
+        return None
     idle = (
         weight is not None
         and np.size(as_numpy(weight)) == np.size(as_numpy(y))
@@ -130,9 +145,11 @@ def agree(
     landmarks: Any = None,
 ) -> Agreement:
     """Settle what is not given on the first rows."""
+    first_shares: tuple[Array, ...] = ()
     if scheme is None and columns is not None:
         bins = model._label_bins(data.y)
         scheme = resolve_scheme(model, data.y, columns, data.weight, bins)
+        first_shares = scheme.assign(data.y, columns, data.weight).shares
     if landmarks is None:
         found = model._find_landmarks(data.X)
     else:
@@ -143,7 +160,16 @@ def agree(
         data.weight,
         fit_intercept=model.fit_intercept,
     )
-    return Agreement(scheme, found, origin, model._kernel(), model.fit_intercept, data.device)
+    return Agreement(
+        scheme,
+        found,
+        origin,
+        model._kernel(),
+        model.fit_intercept,
+        data.device,
+        {name: getattr(model, name) for name in AGREED},
+        first_shares,
+    )
 
 
 def summarize_chunk(
@@ -155,7 +181,15 @@ def summarize_chunk(
     _require_same_attributes(scheme, columns)
     if scheme is not None and columns is not None:
         cells = scheme.assign(data.y, columns, data.weight)
-        require_every_row_in_a_bin(scheme, cells, data.y, columns, all_bins_filled=False)
+        try:
+            require_every_row_in_a_bin(scheme, cells, data.y, columns, all_bins_filled=False)
+        except ValueError as error:
+            if not agreement.first_shares:
+                raise
+            raise ValueError(
+                f"{error} Bins that are not given were settled on the first chunk: give s_bins as "
+                "edges or Bins.categories([...]), and y_bins as edges."
+            ) from error
     rows, targets = _features(data, agreement.landmarks), model._target_table(data.y)
     return summarize_rows(rows, targets, data.weight, cells, agreement.origin, data.device)
 
@@ -186,7 +220,7 @@ def open_stream(model: FairModel, rows: Rows, *, number: int, **settled: Any) ->
 def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
     """Add a chunk to the model's stream, and solve; without an answer yet, there is no model."""
     with unchanged_on_error(model):
-        before = getattr(model, "stream_", None)
+        before, learned = getattr(model, "stream_", None), hasattr(model, "intercept_")
         number = 1 if before is None else before.n_chunks + 1
         if before is None:
             stream = open_stream(model, (X, y, s, weight), number=number)
@@ -195,11 +229,16 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
                 sum_chunk(model, before.agreement, (X, y, s, weight), number=number)
             )
         if stream is None:
-            raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
+            raise ValueError(
+                "There are no rows, or sample_weight is zero everywhere; give at least one row a "
+                "weight."
+            )
         model.stream_ = stream
         try:
             solution = solve_stream(model)
         except NothingToCompareError:
+            if before is not None and learned:  # a model is not lost in silence
+                raise
             _forget(model)
             return
     speak_up(model, [solution])
@@ -256,7 +295,34 @@ def solve_stream(model: FairModel) -> Solution:
     posed = pose_stream(model, model.stream_, constrained=model.epsilon is not None)
     solution = project(posed.factorized.reduce(), posed.contrasts, model.epsilon)
     model._accept(posed.data, posed.cells, posed.contrasts, posed.choice, [solution])
+    if posed.cells is not None:
+        _warn_of_shifted_bins(posed.cells, model.stream_.agreement.first_shares)
     return solution
+
+
+def _warn_of_shifted_bins(cells: Cells, first_shares: Sequence[Array]) -> None:
+    """Say where quantiles, which have no outer edges, were those of the first chunk alone."""
+    drifts = [bins.drifts for bins in cells.scheme.sensitive_bins if not bins.continuous]
+    if len(drifts) != len(cells.partitions):  # all combinations
+        drifts = [any(drifts)] * len(cells.partitions)
+    axes = [("y", cells.label_bins.labels, cells.label_bins.drifts)]
+    axes += [
+        (part.name, part.groups, drift)
+        for part, drift in zip(cells.partitions, drifts, strict=True)
+    ]
+    for (name, labels, drift), first, now in zip(axes, first_shares, cells.shares, strict=False):
+        if not drift or 0.5 * np.abs(now - first).sum() <= SHIFTED:
+            continue
+        largest = int(np.argmax(now - first))
+        argument = "y_bins" if name == "y" else "s_bins"
+        warnings.warn(
+            f"{argument}: the bins of {name} were settled on the first chunk, which was unlike the "
+            f"rest: {labels[largest]!r} has {now[largest]:.0%} of all rows, and had "
+            f"{first[largest]:.0%} of these. Fairness is between other groups than was meant: give "
+            f"{argument} as edges.",
+            ShiftedBinsWarning,
+            stacklevel=5,
+        )
 
 
 def _forget(model: FairModel) -> None:
@@ -267,18 +333,14 @@ def _forget(model: FairModel) -> None:
 
 
 @contextmanager
-def naming_chunk(number: int) -> Iterator[None]:
+def naming_chunk(number: int, place: str | None = None) -> Iterator[None]:
     """Say in which chunk an error arose."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise in_chunk(number, error) from error
-
-
-def in_chunk(number: int, error: Exception) -> Exception:
-    """Give the error again, with the chunk it is about."""
-    kind = type(error) if type(error) in (TypeError, NothingToCompareError) else ValueError
-    return kind(f"Chunk {number}: {error}")
+        kind = type(error) if type(error) in (TypeError, NothingToCompareError) else ValueError
+        where = "" if place is None else f" ({place})"
+        raise kind(f"Chunk {number}{where}: {error}") from error
 
 
 def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:
@@ -294,6 +356,27 @@ def _require_same_features(model: FairModel, agreement: Agreement) -> None:
             f"{kernel}, fit_intercept={intercept}. Set them back, or clone the model to start "
             "afresh."
         )
+    for name, asked in agreement.asked.items():
+        if not _same(getattr(model, name), asked):
+            raise ValueError(
+                f"{name}={getattr(model, name)!r} has changed: the sums so far are those of "
+                f"{name}={asked!r}. Set it back, or clone the model to start afresh."
+            )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare parameters, which may be arrays, sparse or not."""
+    if one is other or (isinstance(one, (str, int, Bins)) and one == other):
+        return True
+    if type(one) is not type(other):
+        return False
+    if sparse.issparse(one):
+        return one.shape == other.shape and not (one != other).nnz
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if hasattr(one, "__len__") and not isinstance(one, str):
+        return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+    return bool(one == other)
 
 
 def _require_same_attributes(scheme: CellScheme | None, columns: Columns | None) -> None:

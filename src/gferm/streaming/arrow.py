@@ -10,6 +10,7 @@ first chunk is worth settling bins on, and large ones are cut, so that a chunk f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from numbers import Integral
 from typing import Any
@@ -129,7 +130,8 @@ class ArrowSource:
         return np.concatenate(found)
 
     def _chunk(self, tables: Sequence[Any], number: int) -> Chunk:
-        return self.roles.chunk(tables, f"Chunk {number}")
+        # its number is the place, which errors give anyway
+        return replace(self.roles.chunk(tables, f"Chunk {number}"), place=None)
 
     def _scan(self, columns: Sequence[str]) -> Iterator[Any]:
         """Read a dataset, in the order of its files, without reading far ahead."""

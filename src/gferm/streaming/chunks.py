@@ -32,12 +32,24 @@ from gferm.threads import map_ahead
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows, as `FairRegressor.partial_fit` takes them."""
+    """Some rows, as `FairRegressor.partial_fit` takes them.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    sensitive_features : array, Series, data frame or dict of columns, default=None
+    sample_weight : array of shape (n_samples,), default=None
+        Each row of a chunk without any counts once.
+    place : str, default=None
+        Where the rows are from, for errors.
+    """
 
     X: Any
     y: Any
     sensitive_features: Any = None
     sample_weight: Any = None
+    place: str | None = None
 
     @property
     def rows(self) -> Rows:
@@ -74,6 +86,8 @@ def read_sums(
 
     The first of the models reads the rows, and knows their features then.
     """
+    if isinstance(chunks, str) or not isinstance(chunks, Iterable):
+        raise TypeError(_not_chunks(f"is a {type(chunks).__name__}"))
     settled = look_ahead(models[0], chunks)
     agreements: list[Agreement] = []
     sums: list[list[Summary]] = [[] for _ in range(n_folds)]
@@ -81,7 +95,7 @@ def read_sums(
     numbered = map(counter.number, chunks)  # enumerate holds a chunk while the next one is read
 
     def sum_chunk(chunk: _Numbered) -> list[list[Summary]]:
-        with naming_chunk(chunk.number):
+        with naming_chunk(chunk.number, chunk.place):
             rows = read_chunk(models[0], *chunk.rows, first=not agreements)
             if rows is None:
                 return []
@@ -106,7 +120,10 @@ def read_sums(
                 sums[k] = add_up([sums[k], own]) if sums[k] else own
             advance(1)
     if not agreements:
-        raise ValueError("chunks is empty: there are no rows to learn from.")
+        raise ValueError(
+            "chunks holds no rows with a weight: there are no rows to learn from. A generator "
+            "gives its chunks once; make a new one for another pass."
+        )
     return Sums(agreements, sums, counter.n_chunks)
 
 
@@ -115,6 +132,7 @@ class _Numbered:
     """A chunk, its number and that of the rows before it."""
 
     rows: Rows
+    place: str | None
     number: int
     n_before: int
 
@@ -126,10 +144,19 @@ class _Counter:
         self.n_chunks = self.n_rows = 0
 
     def number(self, chunk: Chunk) -> _Numbered:
+        if not isinstance(chunk, Chunk):
+            raise TypeError(_not_chunks(f"gives a {type(chunk).__name__}"))
         n_before = self.n_rows
         self.n_chunks += 1
         self.n_rows += np.size(chunk.y)
-        return _Numbered(chunk.rows, self.n_chunks, n_before)
+        return _Numbered(chunk.rows, chunk.place, self.n_chunks, n_before)
+
+
+def _not_chunks(what: str) -> str:
+    return (
+        f"chunks {what}; give an iterable of Chunk(X, y, sensitive_features), a ParquetSource or "
+        "an ArrowSource."
+    )
 
 
 def _room(agreements: Sequence[Agreement], n_folds: int) -> int:

@@ -78,7 +78,7 @@ class Roles:
 
     def chunk(self, tables: Sequence[Any], place: str) -> Chunk:
         """Read some tables as one chunk."""
-        return self._labelled(self.matrix(tables, place), tables)
+        return self._labelled(self.matrix(tables, place), tables, place)
 
     def outline(self, tables: Sequence[Any]) -> Chunk:
         """Read all columns but the features."""
@@ -102,7 +102,7 @@ class Roles:
             _require_finite(place, name, values[:, j])
         return pd.DataFrame(values, columns=list(names), copy=False)
 
-    def _labelled(self, X: Any, tables: Sequence[Any]) -> Chunk:
+    def _labelled(self, X: Any, tables: Sequence[Any], place: str | None = None) -> Chunk:
         columns = {
             name: _joined([read_column(table, name) for table in tables]) for name in self.labels
         }
@@ -111,6 +111,7 @@ class Roles:
             columns[self.target],
             {name: columns[name] for name in self.sensitive} or None,
             None if self.weight is None else columns[self.weight],
+            place,
         )
 
 
