@@ -243,6 +243,7 @@ class Frontier:
 def _trace_sums(model: FairRegressor) -> Frontier:
     """Pose the problem of the sums, of which nothing knows any row."""
     stream = model.stream_
+    _require_square_loss(model)
     if stream.agreement.scheme is None:
         raise ValueError(
             "sensitive_features is missing: the model has learned without any, so there is nobody "

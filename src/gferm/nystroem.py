@@ -189,6 +189,11 @@ def factorize_points(kernel: Kernel, points: Any) -> tuple[Array, npt.NDArray[np
     matrix = kernel.training_matrix(points)
     require_finite(matrix, kernel)
     size = float(np.linalg.norm(matrix))
+    if size == 0.0:
+        raise ValueError(
+            f"kernel={kernel.metric!r} is zero between all landmarks, so nothing can be learned on "
+            "them; give other points, or another kernel."
+        )
     given = None if kernel.is_semidefinite else matrix.copy()
     packed, pivots, rank, _ = lapack.dpstrf(
         matrix.T, tol=max(SMALLEST * size, np.finfo(float).tiny), lower=1, overwrite_a=1

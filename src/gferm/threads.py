@@ -15,16 +15,16 @@ All respect the limits that the user, joblib or threadpoolctl have set.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from typing import TypeVar
 
 from joblib import cpu_count
-from sklearn import config_context
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -44,37 +44,56 @@ def _blas_of_numpy() -> ThreadpoolController:
     return _blas().select(filepath=own or paths)
 
 
-def _allowed_threads() -> int:
-    allowed = max((library["num_threads"] for library in _blas().info()), default=1)
-    return int(min(allowed, cpu_count()))
-
-
-class _OneThreadForNumPy:
-    """Limits NumPy's BLAS while anybody needs it: the first to enter limits, the last restores."""
+class _OneThread:
+    """Keeps BLAS libraries on one thread while anybody needs it, and knows what they had."""
 
     def __init__(self) -> None:
-        self._lock, self._inside, self._limit = Lock(), 0, None
+        self._lock = Lock()
+        self._users: dict[str, int] = {}
+        self._before: dict[str, int] = {}
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def __call__(self, libraries: ThreadpoolController) -> Iterator[None]:
+        """Limit them: the first to come notes what they had, the last to go restores it."""
         with self._lock:
-            if self._inside == 0:
-                self._limit = _blas_of_numpy().limit(limits=1)
-            self._inside += 1
+            for library in libraries.lib_controllers:
+                users = self._users.get(library.filepath, 0)
+                if not users:
+                    self._before[library.filepath] = library.num_threads
+                    library.set_num_threads(1)
+                self._users[library.filepath] = users + 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                for library in libraries.lib_controllers:
+                    self._users[library.filepath] -= 1
+                    if not self._users[library.filepath]:
+                        library.set_num_threads(self._before.pop(library.filepath))
 
-    def __exit__(self, *error: object) -> None:
+    def allowed(self) -> int:
+        """Give the most threads of any library, limited by us or not."""
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._limit is not None:
-                self._limit.restore_original_limits()
+            found = [
+                self._before.get(library.filepath, library.num_threads)
+                for library in _blas().lib_controllers
+            ]
+        return max(found, default=1)
 
 
-_one_thread_for_numpy = _OneThreadForNumPy()
+_one_thread = _OneThread()
+_here = local()  # whether this is a thread of ours, which has its core
+
+
+def _allowed_threads() -> int:
+    """Say how many threads this one may have beside it."""
+    return 1 if getattr(_here, "busy", False) else int(min(_one_thread.allowed(), cpu_count()))
 
 
 def one_blas_at_a_time() -> AbstractContextManager[None]:
     """Leave the cores to SciPy's BLAS, if NumPy has another one."""
     shared = len(_blas_of_numpy().info()) == len(_blas().info())
-    return nullcontext() if shared else _one_thread_for_numpy
+    return nullcontext() if shared else _one_thread(_blas_of_numpy())
 
 
 def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = False) -> None:
@@ -92,7 +111,7 @@ def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = Fal
         for item in items:
             quietly(item)
         return
-    with _one_thread_for_numpy, ThreadPoolExecutor(n_threads) as threads:
+    with _one_thread(_blas_of_numpy()), ThreadPoolExecutor(n_threads) as threads:
         for _ in threads.map(quietly, items):
             pass
 
@@ -108,10 +127,17 @@ def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Gener
         yield from map(work, items)
         return
     waiting: deque[Future[R]] = deque()
-    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as threads:
+    config = get_config()  # that of scikit-learn is one for each thread
+
+    def work_alone(item: T) -> R:
+        _here.busy = True
+        with config_context(**config):
+            return work(item)
+
+    with _one_thread(_blas()), ThreadPoolExecutor(n_threads) as threads:
         try:
             for item in items:
-                waiting.append(threads.submit(work, item))
+                waiting.append(threads.submit(work_alone, item))
                 del item
                 while len(waiting) >= n_threads or (waiting and waiting[0].done()):
                     yield waiting.popleft().result()

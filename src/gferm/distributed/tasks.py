@@ -16,7 +16,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from gferm.cells import CellScheme
-from gferm.device import CPU
 from gferm.distributed.outline import Survey, survey_rows
 from gferm.distributed.parts import naming
 from gferm.estimators.regressor import FairRegressor
@@ -105,9 +104,7 @@ def open_part(
         rows = _read(models[0], X, y, s, weight, first=True)
         if rows is None:
             return None
-        found = agree_on_rows(models, *rows, scheme, landmarks)
-        # where this is going there may be no GPU
-        return Opening([replace(agreement, device=CPU) for agreement in found], models[0])
+        return Opening(agree_on_rows(models, *rows, scheme, landmarks), models[0])
 
 
 def sum_part(

@@ -24,7 +24,6 @@ from gferm.arrays import Array
 from gferm.bins import Bins
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts
-from gferm.device import CPU, Device
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.training import (
     TrainingData,
@@ -33,7 +32,7 @@ from gferm.estimators.training import (
     resolve_scheme,
 )
 from gferm.exceptions import NothingToCompareError, ShiftedBinsWarning
-from gferm.foreign import as_numpy
+from gferm.foreign import as_numpy, device_for
 from gferm.kernels import Kernel, require_finite
 from gferm.losses import LOSSES, as_loss
 from gferm.nystroem import Landmarks
@@ -66,8 +65,6 @@ class Agreement:
     origin : Origin
     kernel : Kernel
     fit_intercept : bool
-    device : Device
-        Where the first chunk was summed, and the sums are finished.
     asked : dict
         The parameters of the model that all of this follows from.
     first_shares : tuple of arrays
@@ -80,7 +77,6 @@ class Agreement:
     origin: Origin
     kernel: Kernel
     fit_intercept: bool
-    device: Device = CPU
     asked: Mapping[str, Any] = field(default_factory=dict)
     first_shares: tuple[Array, ...] = ()
 
@@ -166,7 +162,6 @@ def agree(
         origin,
         model._kernel(),
         model.fit_intercept,
-        data.device,
         {name: getattr(model, name) for name in AGREED},
         first_shares,
     )
@@ -191,7 +186,10 @@ def summarize_chunk(
                 "edges or Bins.categories([...]), and y_bins as edges."
             ) from error
     rows, targets = _features(data, agreement.landmarks), model._target_table(data.y)
-    return summarize_rows(rows, targets, data.weight, cells, agreement.origin, data.device)
+    origin = agreement.origin
+    if agreement.fit_intercept:
+        origin = origin.or_nearer(rows, targets, data.weight)
+    return summarize_rows(rows, targets, data.weight, cells, origin, data.device)
 
 
 def sum_chunk(model: FairModel, agreement: Agreement, rows: Rows, *, number: int) -> Summary | None:
@@ -241,7 +239,7 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
                 raise
             _forget(model)
             return
-    speak_up(model, [solution])
+        speak_up(model, [solution])  # a warning may be an error, and the chunk is not learned then
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,9 +259,10 @@ def pose_stream(model: FairModel, stream: Stream, *, constrained: bool) -> Posed
     Where it is not to be ``constrained``, it may lack anybody to compare.
     """
     agreement, summary = stream.agreement, stream.summary
+    _require_same_features(model, agreement)
     cells, contrasts, landmarks = None, None, agreement.landmarks
     if landmarks is not None:
-        summary = summary.finished(partial(landmarks.finish, device=agreement.device))
+        summary = summary.finished(partial(landmarks.finish, device=device_for(model.device, None)))
     probe = np.zeros((summary.moments.shift.size, 0))
     if agreement.scheme is not None:
         try:
@@ -359,9 +358,14 @@ def _require_same_features(model: FairModel, agreement: Agreement) -> None:
     for name, asked in agreement.asked.items():
         if not _same(getattr(model, name), asked):
             raise ValueError(
-                f"{name}={getattr(model, name)!r} has changed: the sums so far are those of "
-                f"{name}={asked!r}. Set it back, or clone the model to start afresh."
+                f"{name}={_short(getattr(model, name))} has changed: the sums so far are those of "
+                f"{name}={_short(asked)}. Set it back, or clone the model to start afresh."
             )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"<{type(value).__name__} of shape {np.shape(value)}>"
 
 
 def _same(one: Any, other: Any) -> bool:

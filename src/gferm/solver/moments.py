@@ -2,9 +2,9 @@
 
     mass = Σ w    shift = Σ w x    scatter = Σ w x xᵀ    cross = Σ w x y    rise = Σ w y    …
 
-with x and y counted from fixed origins near their means, so that centring cancels few digits. A
-model of a part of the rows costs d³ then, whatever the number of rows: `system` writes its
-learning problem in the d weights of the features.
+with x and y counted from origins near their means, so that centring cancels few digits; sums about
+different origins add up about the mean of both. A model of a part of the rows costs d³ then,
+whatever the number of rows: `system` writes its learning problem in the d weights of the features.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of wha
 BLOCK = 2**19  # doubles of a block
 THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
 ROOM = 2**25  # … if all of them together take no more doubles
+FAR = 100.0  # standard deviations from which on rows have an origin of their own
 LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
 
 
@@ -53,14 +54,38 @@ class Origin:
         *,
         fit_intercept: bool,
     ) -> Origin:
-        """Take the mean of the first block of all rows, or some; of the targets the exact means."""
+        """Take the mean of some of the rows, here and there; of the targets the exact means."""
         if not fit_intercept:
             return cls(np.zeros(X.shape[1]), np.zeros(targets.shape[1]))
         some = slice(None) if rows is None else rows
         share = None if weight is None else weight[some]
-        first = row_blocks(X.shape[0] if rows is None else rows.size, X.shape[1])[0]
-        near = dense(X[first if rows is None else rows[first]]).mean(axis=0)
+        sample = _here_and_there(X.shape[0] if rows is None else rows.size, X.shape[1])
+        places = sample if rows is None else rows[sample]
+        near = np.average(
+            dense(X[places]), axis=0, weights=None if weight is None else weight[places]
+        )
         return cls(near, np.average(targets[some], axis=0, weights=share))
+
+    def or_nearer(self, X: Any, targets: Array, weight: Array | None) -> Origin:
+        """Give this origin, or one of these rows' own if they lie far from it."""
+        if X.shape[0] == 0:
+            return self
+        own = Origin.near_the_mean(X, targets, weight, fit_intercept=True)
+        sample = _here_and_there(X.shape[0], X.shape[1])
+        share = None if weight is None else weight[sample]
+        for values, mean, here in (
+            (dense(X[sample]), own.x, self.x),
+            (targets[sample], own.y, self.y),
+        ):
+            spread = np.average((values - mean) ** 2, axis=0, weights=share) ** 0.5
+            if (np.abs(here - mean) > FAR * spread).any():
+                return own
+        return self
+
+    def is_at(self, other: Origin) -> bool:
+        """Say whether both are one point."""
+        same = self is other or np.array_equal(self.x, other.x)
+        return same and np.array_equal(self.y, other.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +128,38 @@ class Moments:
         )
 
     def __add__(self, other: Moments) -> Moments:
+        if not self.origin.is_at(other.origin):
+            common = self.origin_with(other)
+            return self.counted_from(common) + other.counted_from(common)
         both = (mine + its for mine, its in zip(self._sums, other._sums, strict=True))
         return Moments(self.origin, *both)
 
     def __sub__(self, other: Moments) -> Moments:
         left = (mine - its for mine, its in zip(self._sums, other._sums, strict=True))
         return Moments(self.origin, *left)
+
+    def origin_with(self, other: Moments) -> Origin:
+        """Give the mean of the rows of both, from where sums of both lose the fewest digits."""
+        mass = self.mass + other.mass
+        away_x, away_y = other.origin.x - self.origin.x, other.origin.y - self.origin.y
+        return Origin(
+            self.origin.x + (self.shift + other.shift + other.mass * away_x) / mass,
+            self.origin.y + (self.rise + other.rise + other.mass * away_y) / mass,
+        )
+
+    def counted_from(self, origin: Origin) -> Moments:
+        """Give the same sums about another point."""
+        x, y = self.origin.x - origin.x, self.origin.y - origin.y
+        moved = np.outer(self.shift + 0.5 * self.mass * x, x)
+        return Moments(
+            origin,
+            self.mass,
+            self.shift + self.mass * x,
+            self.scatter + moved + moved.T,
+            self.cross + np.outer(self.shift, y) + np.outer(x, self.rise + self.mass * y),
+            self.rise + self.mass * y,
+            self.square + y * (2.0 * self.rise + self.mass * y),
+        )
 
     @property
     def _sums(self) -> tuple[Any, ...]:
@@ -129,6 +180,10 @@ class Moments:
         """Give Σ w x² of every feature, about its mean if there is an intercept."""
         squares = self.scatter.diagonal()
         return squares - self.shift**2 / self.mass if fit_intercept else squares
+
+    def variation(self, *, fit_intercept: bool) -> Array:
+        """Give Σ w y² of every target, about its mean if there is an intercept."""
+        return self.square - self.rise**2 / self.mass if fit_intercept else self.square
 
     def system(
         self, probe: Array, X: Any, weight: Array | None, *, fit_intercept: bool
@@ -294,7 +349,8 @@ def training_moments(
         lacking = np.flatnonzero(times == 0)
         if lacking.size <= rows.size and times.max(initial=0) <= 1:
             moments = whole - sum_over(X, targets, weight, origin, rows=lacking, device=device)[0]
-            if (moments.spread(**options) >= enough).all():
+            clear = moments.variation(**options) >= LEAST_LEFT * whole.variation(**options)
+            if (moments.spread(**options) >= enough).all() and clear.all():
                 yield moments, seen
                 continue
         share = weight
@@ -303,6 +359,12 @@ def training_moments(
         there = np.flatnonzero(times)
         near = Origin.near_the_mean(X, targets, share, there, **options)
         yield sum_over(X, targets, share, near, own, there, device)
+
+
+def _here_and_there(n_rows: int, n_columns: int) -> npt.NDArray[np.intp]:
+    """Give rows for a first look: as many as one block has, evenly spaced."""
+    size = min(n_rows, row_blocks(n_rows, n_columns)[0].stop)
+    return np.linspace(0, n_rows - 1, size).astype(np.intp)
 
 
 def above_rounding(probe: Array, floor: Array) -> Array:

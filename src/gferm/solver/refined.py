@@ -88,7 +88,7 @@ class Refined:
             self.steps = max(self.steps, step)
             if best.max(initial=0.0) <= TARGET or waited >= PATIENCE:
                 break
-        if best.max(initial=0.0) > ENOUGH:
+        if not best.max(initial=0.0) <= ENOUGH:  # NaN is not, either
             raise ValueError(
                 f"solver='refined' cannot reach float64: after {step} steps the residual is "
                 f"{best.max():.1e} of the right-hand side, because alpha is too small beside the "

@@ -5,7 +5,7 @@
 
 and for an attribute s taken as continuous Σ w s, Σ w s x, … of every label bin. Sums over chunks,
 threads, processes or machines give the same model, whatever the parts are, as long as they agree on
-bins, on the origin that x and y are counted from, and on landmarks.
+bins and on landmarks.
 """
 
 from __future__ import annotations
@@ -97,6 +97,9 @@ class Summary:
     scores: tuple[ScoreSums, ...]
 
     def __add__(self, other: Summary) -> Summary:
+        if not self.moments.origin.is_at(other.moments.origin):
+            common = self.moments.origin_with(other.moments)
+            return self.counted_from(common) + other.counted_from(common)
         return Summary(
             self.moments + other.moments,
             self.n_rows + other.n_rows,
@@ -105,6 +108,16 @@ class Summary:
             self.mass + other.mass,
             self.rise + other.rise,
             tuple(map(add, self.scores, other.scores)),
+        )
+
+    def counted_from(self, origin: Origin) -> Summary:
+        """Give the same sums about another point."""
+        x, y = self.moments.origin.x - origin.x, self.moments.origin.y - origin.y
+        return replace(
+            self,
+            moments=self.moments.counted_from(origin),
+            members=self.members + np.outer(x, self.mass),
+            rise=self.rise + y[0] * self.mass,
         )
 
     def finished(self, finish: Finish) -> Summary:

@@ -90,6 +90,7 @@ def read_sums(
         raise TypeError(_not_chunks(f"is a {type(chunks).__name__}"))
     settled = look_ahead(models[0], chunks)
     agreements: list[Agreement] = []
+    room = [1]  # chunks at a time; a GPU takes one
     sums: list[list[Summary]] = [[] for _ in range(n_folds)]
     counter = _Counter()
     numbered = map(counter.number, chunks)  # enumerate holds a chunk while the next one is read
@@ -99,7 +100,9 @@ def read_sums(
             rows = read_chunk(models[0], *chunk.rows, first=not agreements)
             if rows is None:
                 return []
-            agreements[:] = agreements or agree_on_rows(models, *rows, *settled)
+            if not agreements:
+                agreements[:] = agree_on_rows(models, *rows, *settled)
+                room[:] = [_room(agreements, n_folds) if rows[0].device.is_cpu else 1]
             return [*sums_of_folds(models, agreements, *rows, n_folds, chunk.n_before)]
 
     def sum_chunks() -> Iterator[list[list[Summary]]]:
@@ -110,7 +113,7 @@ def read_sums(
             if agreements:
                 break
         if agreements:
-            with closing(map_ahead(sum_chunk, numbered, room=_room(agreements, n_folds))) as found:
+            with closing(map_ahead(sum_chunk, numbered, room=room[0])) as found:
                 yield from found
 
     length = len(chunks) if isinstance(chunks, Sized) else None
@@ -148,7 +151,7 @@ class _Counter:
             raise TypeError(_not_chunks(f"gives a {type(chunk).__name__}"))
         n_before = self.n_rows
         self.n_chunks += 1
-        self.n_rows += np.size(chunk.y)
+        self.n_rows += len(chunk.y)
         return _Numbered(chunk.rows, chunk.place, self.n_chunks, n_before)
 
 
@@ -160,9 +163,7 @@ def _not_chunks(what: str) -> str:
 
 
 def _room(agreements: Sequence[Agreement], n_folds: int) -> int:
-    """Say how many chunks may be summed at once: with large sums, or on a GPU, one."""
-    if not agreements[0].device.is_cpu:
-        return 1
+    """Say how many chunks may be summed at once: with large sums, few."""
     return ROOM // sum(n_folds * agreement.origin.x.size**2 for agreement in agreements)
 
 

@@ -20,6 +20,7 @@ from gferm.contrasts import Contrasts
 from gferm.estimators.base import FairModel
 from gferm.estimators.streaming import Agreement, Stream
 from gferm.exceptions import NothingToCompareError
+from gferm.foreign import device_for
 from gferm.model_selection.folds import SearchFold
 from gferm.solver.crossval import Grid, solve_grid
 from gferm.solver.summary import Summary, constrain, total
@@ -40,7 +41,7 @@ def judge_by_sums(
     agreement = streams[0].agreement
     summaries = [stream.summary for stream in streams]
     if agreement.landmarks is not None:
-        finish = partial(agreement.landmarks.finish, device=agreement.device)
+        finish = partial(agreement.landmarks.finish, device=device_for(model.device, None))
         summaries = [summary.finished(finish) for summary in summaries]
     everybody = _constraint(model, total(summaries), agreement)[0]
     figures, folds = [], []
