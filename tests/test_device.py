@@ -214,3 +214,17 @@ frontier(X, y, sensitive_features=s, y_bins=2).predict(X)
 assert "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "free"),
+    [("3000", "1000", 2000), ("1000", "3000", 0), ("max", "1000", 10240), ("", "", 10240)],
+)
+def test_a_container_has_no_more_than_its_limit(limit, used, free, monkeypatch):
+    told = {
+        "/proc/meminfo": "MemAvailable:  10 kB",
+        "/sys/fs/cgroup/memory.max": f"{limit}\n",
+        "/sys/fs/cgroup/memory.current": f"{used}\n",
+    }
+    monkeypatch.setattr("gferm.device._read", told.__getitem__)
+    assert CPU.free_bytes == free

@@ -89,3 +89,18 @@ def test_what_has_no_frontier():
         Frontier.of(fitted)
     with pytest.raises(NothingToCompareError):
         Frontier.of(learn(s=np.zeros_like(S), **SETTINGS["linear"]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"fit_intercept": False}, {"gamma": 3.0}, {"y_bins": 2}, {"loss": "absolute"}],
+    ids=str,
+)
+def test_parameters_that_the_sums_do_not_have_are_refused(changes):
+    rng = np.random.default_rng(0)
+    rows, s = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    model = FairRegressor(gamma=0.1, landmarks=rows[:10], y_bins=1)
+    model.partial_fit(rows, rows[:, 0] + s, sensitive_features=s)
+    model.set_params(**changes)
+    with pytest.raises(ValueError, match=r"changed|only the square loss"):
+        Frontier.of(model)

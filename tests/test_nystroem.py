@@ -187,3 +187,8 @@ def test_kernel_values_are_remembered_where_they_take_a_quarter_of_free_memory(f
     remembered = rows.remembered()
     assert (remembered is rows) == (free < 1.0)
     np.testing.assert_array_equal(remembered[10:20], rows[10:20])
+
+
+def test_landmarks_that_the_kernel_maps_to_zero_are_refused():
+    with pytest.raises(ValueError, match="is zero between all landmarks"):
+        Landmarks.at(np.zeros((3, 2)), Kernel("cosine"))

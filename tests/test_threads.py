@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info
 
 from gferm import threads
@@ -65,3 +66,40 @@ def test_blas_has_one_thread_meanwhile_and_what_it_had_afterwards(cores):
     found = list(map_ahead(lambda item: max(blas()), range(3), room=99))
     assert blas() == before
     assert cores == 1 or found == [1, 1, 1]
+
+
+def test_overlapping_users_leave_blas_as_it_was():
+    """Whoever comes first or goes last: two passes over chunks, and a fit between them."""
+    before = blas()
+    started, release = threading.Barrier(3), threading.Event()
+
+    def slow(item):
+        if item == 0:
+            started.wait(10)
+        release.wait(10)
+
+    def stream():
+        list(map_ahead(slow, range(2), room=99))
+
+    def fit():
+        with threads.one_blas_at_a_time():
+            started.wait(10)
+            release.wait(10)
+
+    for order in ([stream, fit], [fit, stream]):
+        workers = [threading.Thread(target=work) for work in order]
+        for worker in workers:
+            worker.start()
+        started.wait(10)
+        assert threads._allowed_threads() == max(before)  # what others hold is no limit of ours
+        release.set()
+        for worker in workers:
+            worker.join()
+        release.clear()
+        assert blas() == before
+
+
+def test_items_are_worked_on_under_the_callers_configuration(cores):
+    with config_context(assume_finite=True):
+        found = list(map_ahead(lambda item: get_config()["assume_finite"], range(4), room=99))
+    assert found == [True] * 4

@@ -113,12 +113,12 @@ class Device:
         if self.name.startswith("cuda"):
             self.xp.cuda.empty_cache()  # what torch keeps for itself is free, too
             return int(self.xp.cuda.mem_get_info(self.name)[0])
-        try:
-            meminfo = Path("/proc/meminfo").read_text(encoding="ascii")
-        except OSError:
-            meminfo = ""
-        available = meminfo.partition("MemAvailable:")[2].split()
-        return int(available[0]) * 1024 if available else UNKNOWN
+        available = _read("/proc/meminfo").partition("MemAvailable:")[2].split()
+        free = int(available[0]) * 1024 if available else UNKNOWN
+        limit, used = (_read(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+        if limit.strip().isdigit() and used.strip().isdigit():  # a container has less
+            free = min(free, max(int(limit) - int(used), 0))
+        return free
 
     @property
     def room(self) -> str:
@@ -186,6 +186,14 @@ class Placed:
 
     def __rmatmul__(self, left: Array) -> Array:
         return self.device.get(self.device.put(left) @ self.matrix)
+
+
+def _read(path: str) -> str:
+    """Read what the system tells, or nothing where it does not."""
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except OSError:
+        return ""
 
 
 def gigabytes(size: float) -> str:

@@ -1,5 +1,6 @@
 """partial_fit: a bad chunk is named and changes nothing; models that need rows say so."""
 
+import warnings
 from contextlib import nullcontext
 from copy import deepcopy
 from types import SimpleNamespace
@@ -10,7 +11,11 @@ import pytest
 from sklearn.base import clone
 
 from gferm import Bins, FairClassifier, FairRegressor, certificate
-from gferm.exceptions import NothingToCompareError, ShiftedBinsWarning
+from gferm.exceptions import (
+    InactiveConstraintWarning,
+    NothingToCompareError,
+    ShiftedBinsWarning,
+)
 from tests.estimators.test_partial_fit import CITY, NEW, N, S, X, Y, assert_same, model_of, stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::gferm.exceptions.InactiveConstraintWarning")
@@ -209,3 +214,12 @@ def test_what_needs_the_rows_says_that_there_are_none():
         model.contrasts_.gaps(model.predict(X))
     report = certificate(model, X, Y, sensitive_features={"group": S})
     assert "learned chunk by chunk" in str(report)
+
+
+def test_a_warning_that_is_an_error_leaves_the_chunk_unlearned():
+    model, sensitive = model_of("linear", epsilon=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InactiveConstraintWarning):
+            model.partial_fit(X, Y, sensitive_features=sensitive)
+    assert not hasattr(model, "stream_")

@@ -339,3 +339,43 @@ def test_sums_that_take_much_room_are_taken_once(room, shares, monkeypatch):
     assert taken == [shares]
     x = rows.X - origin.x
     np.testing.assert_allclose(found.scatter, x.T @ x, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_sums_about_any_origins_add_up_and_move(weighted):
+    rows = Rows(weighted=weighted)
+    data = rows.X, rows.targets, rows.weight
+    near = Origin.near_the_mean(*data, fit_intercept=True)
+    elsewhere = Origin(near.x + 3.0, near.y - 2.0)
+    halves = np.array_split(np.arange(N), 2)
+    mine, its = (
+        sum_over(*data, origin, rows=half)[0]
+        for half, origin in zip(halves, (near, elsewhere), strict=True)
+    )
+    both, swapped = mine + its, its + mine
+    expected = sum_over(*data, both.origin)[0]
+    for name in ("mass", "shift", "scatter", "cross", "rise", "square"):
+        for found in (both, swapped.counted_from(both.origin)):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-11)
+    weight = np.ones(N) if rows.weight is None else rows.weight
+    np.testing.assert_allclose(both.origin.x, np.average(rows.X, axis=0, weights=weight))
+
+
+@pytest.mark.parametrize(("shift", "own"), [(0.0, False), (10.0, False), (1e4, True)])
+def test_rows_far_away_have_an_origin_of_their_own(shift, own):
+    rows = Rows()
+    origin = Origin.near_the_mean(rows.X, rows.targets, None, fit_intercept=True)
+    there = origin.or_nearer(rows.X + shift, rows.targets, None)
+    assert (there is not origin) == own
+    labels_far = origin.or_nearer(rows.X, rows.targets + shift, None)
+    assert (labels_far is not origin) == own
+    assert origin.or_nearer(rows.X[:0], rows.targets[:0], None) is origin
+
+
+def test_rows_that_weigh_nothing_do_not_move_the_origin():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(100, 3)), np.ones(100)
+    X[::2] += 1e6
+    weight[::2] = 1e-12
+    origin = Origin.near_the_mean(X, np.zeros((100, 1)), weight, fit_intercept=True)
+    assert np.abs(origin.x).max() < 1.0

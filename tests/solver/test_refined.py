@@ -121,3 +121,9 @@ def test_torch_holds_the_factor_of_a_matrix_in_memory_if_it_has_room(has_room, m
     assert refined._factor._home == (device if has_room else CPU)
     assert refined._factor.device == device
     assert close(refined.solve(RHS), Cholesky(WELL.copy(), 0.1).solve(RHS), 1e-10)
+
+
+def test_numbers_beyond_float32_are_an_error_and_no_model():
+    A = 1e42 * np.eye(5)
+    with pytest.raises((ValueError, np.linalg.LinAlgError)), np.errstate(all="ignore"):
+        Refined(A, 1e30).solve(np.ones((5, 1)))

@@ -256,3 +256,31 @@ def test_a_place_is_named_in_errors():
     spoiled[2] = replace(spoiled[2], y=np.full(len(spoiled[2].y), np.nan))
     with pytest.raises(ValueError, match=r"^Chunk 3 \(night 2\): Input y contains NaN"):
         fit_stream(clone(MODELS["linear"]), spoiled)
+
+
+@pytest.mark.parametrize("size", [1, 40])
+@pytest.mark.parametrize("off", [1e4, 1e6])
+def test_a_first_row_unlike_all_others_costs_no_digits(size, off):
+    rows = X.copy()
+    rows[0] -= off
+    model = FairRegressor(kernel="linear", y_bins=1, s_bins=Bins.categories([0, 1]))
+    expected = clone(model).fit(rows, Y, sensitive_features=S)
+    parts = (Chunk(rows[i : i + size], Y[i : i + size], S[i : i + size]) for i in range(0, N, size))
+    found = fit_stream(clone(model), parts)
+    tolerance = 3e-16 * off**2  # what rounding makes of such rows
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=0, atol=tolerance)
+
+
+def test_chunks_of_torch_teach_the_same():
+    torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
+    chunks_of_torch = [
+        replace(chunk, X=torch.tensor(chunk.X), y=torch.tensor(chunk.y)) for chunk in chunks(40)
+    ]
+    for name in ("linear", "landmarks"):
+        found = fit_stream(clone(MODELS[name]), chunks_of_torch)
+        expected = fit_stream(clone(MODELS[name]), chunks(40))
+        np.testing.assert_array_equal(found.predict(X), expected.predict(X))
+    search = FairRegressorCV(kernel="linear", alphas=[0.1, 1.0], cv=2, **BINS)
+    found = search_stream(clone(search), chunks_of_torch)
+    expected = search_stream(clone(search), chunks(40))
+    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
