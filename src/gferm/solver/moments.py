@@ -33,6 +33,7 @@ ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of wha
 BLOCK = 2**19  # doubles of a block
 THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
 ROOM = 2**25  # … if all of them together take no more doubles
+FEW = 256  # rows that tell where a chunk lies
 FAR = 100.0  # standard deviations from which on rows have an origin of their own
 LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
 
@@ -59,7 +60,8 @@ class Origin:
             return cls(np.zeros(X.shape[1]), np.zeros(targets.shape[1]))
         some = slice(None) if rows is None else rows
         share = None if weight is None else weight[some]
-        sample = _here_and_there(X.shape[0] if rows is None else rows.size, X.shape[1])
+        n_rows = X.shape[0] if rows is None else rows.size
+        sample = _here_and_there(n_rows, row_blocks(n_rows, X.shape[1])[0].stop)
         places = sample if rows is None else rows[sample]
         near = np.average(
             dense(X[places]), axis=0, weights=None if weight is None else weight[places]
@@ -67,20 +69,18 @@ class Origin:
         return cls(near, np.average(targets[some], axis=0, weights=share))
 
     def or_nearer(self, X: Any, targets: Array, weight: Array | None) -> Origin:
-        """Give this origin, or one of these rows' own if they lie far from it."""
+        """Give this origin, or the mean of a few of these rows if they lie far from it."""
         if X.shape[0] == 0:
             return self
-        own = Origin.near_the_mean(X, targets, weight, fit_intercept=True)
-        sample = _here_and_there(X.shape[0], X.shape[1])
-        share = None if weight is None else weight[sample]
-        for values, mean, here in (
-            (dense(X[sample]), own.x, self.x),
-            (targets[sample], own.y, self.y),
-        ):
+        few = _here_and_there(X.shape[0], FEW)
+        share, far = None if weight is None else weight[few], False
+        means = []
+        for values, here in ((dense(X[few]), self.x), (targets[few], self.y)):
+            mean = np.average(values, axis=0, weights=share)
             spread = np.average((values - mean) ** 2, axis=0, weights=share) ** 0.5
-            if (np.abs(here - mean) > FAR * spread).any():
-                return own
-        return self
+            far |= bool((np.abs(here - mean) > FAR * spread).any())
+            means.append(mean)
+        return Origin(*means) if far else self
 
     def is_at(self, other: Origin) -> bool:
         """Say whether both are one point."""
@@ -361,10 +361,9 @@ def training_moments(
         yield sum_over(X, targets, share, near, own, there, device)
 
 
-def _here_and_there(n_rows: int, n_columns: int) -> npt.NDArray[np.intp]:
-    """Give rows for a first look: as many as one block has, evenly spaced."""
-    size = min(n_rows, row_blocks(n_rows, n_columns)[0].stop)
-    return np.linspace(0, n_rows - 1, size).astype(np.intp)
+def _here_and_there(n_rows: int, size: int) -> npt.NDArray[np.intp]:
+    """Give rows for a first look, evenly spaced."""
+    return np.linspace(0, n_rows - 1, min(n_rows, size)).astype(np.intp)
 
 
 def above_rounding(probe: Array, floor: Array) -> Array:

@@ -62,8 +62,10 @@ def sums_of_folds(
 
     ``n_before`` rows came before these; rows of weight zero have a number, too.
     """
-    kept = np.arange(data.y.size) if data.kept is None else np.flatnonzero(data.kept)
-    folds = fold_of(n_before + kept, n_folds)
+    folds = np.zeros(0, dtype=np.intp)
+    if n_folds > 1:
+        kept = np.arange(data.y.size) if data.kept is None else np.flatnonzero(data.kept)
+        folds = fold_of(n_before + kept, n_folds)
     for k in range(n_folds):
         rows = (data, columns) if n_folds == 1 else _take(data, columns, folds == k)
         try:
