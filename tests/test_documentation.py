@@ -68,3 +68,10 @@ def test_pictures_and_links_lead_somewhere(page):
     assert links
     for link in links:
         assert link.startswith("http") or (path.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_number_is_filled_in(page):
+    assert not re.findall(
+        r"\b(?:GPU|CPU|DASK)_[A-Z0-9]+", (ROOT / page).read_text(encoding="utf-8")
+    )

@@ -379,3 +379,16 @@ def test_rows_that_weigh_nothing_do_not_move_the_origin():
     weight[::2] = 1e-12
     origin = Origin.near_the_mean(X, np.zeros((100, 1)), weight, fit_intercept=True)
     assert np.abs(origin.x).max() < 1.0
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_rows_by_columns_as_frames_have_them_give_the_same_sums(weighted):
+    rows = Rows(weighted=weighted, n=300)
+    origin = Origin.near_the_mean(rows.X, rows.targets, rows.weight, fit_intercept=True)
+    columns = sparse.csr_array(np.random.default_rng(0).normal(size=(300, 3)))
+    data = rows.targets, rows.weight, origin, columns
+    by_rows, probe = sum_over(np.ascontiguousarray(rows.X), *data)
+    by_columns, same = sum_over(np.asfortranarray(rows.X), *data)
+    np.testing.assert_allclose(by_columns.scatter, by_rows.scatter, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(by_columns.cross, by_rows.cross, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(same, probe, rtol=1e-12, atol=1e-12)

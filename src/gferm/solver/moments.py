@@ -265,7 +265,7 @@ def sum_with_columns(
         ]
 
         def add(j: int) -> None:
-            room = device.empty(blocks[0].stop if blocks else 0, width)
+            room = _room_like(X, blocks[0].stop if blocks else 0, width, device)
             for part in blocks[j :: len(shares)]:
                 here = part if rows is None else rows[part]
                 shares[j].add(
@@ -283,6 +283,14 @@ def sum_with_columns(
 
     at_once = max(device.at_once(BLOCK), 2 * width**2)  # sums are smaller
     return fewer_if_full(take, at_once, (n, width), device)
+
+
+def _room_like(X: Any, n_rows: int, width: int, device: Device) -> Any:
+    """Take memory for rows, column by column if X has them so, as data frames do."""
+    flags = getattr(X, "flags", None)
+    if flags is not None and flags.f_contiguous and not flags.c_contiguous:
+        return device.empty(width, n_rows).T
+    return device.empty(n_rows, width)
 
 
 class _Sums:
