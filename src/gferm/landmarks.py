@@ -47,6 +47,16 @@ def find_landmarks(
     return X[np.sort(rng.choice(X.shape[0], size=n_landmarks, replace=False, p=chances))]
 
 
+def require_own_columns(landmarks: Any, names: Any) -> None:
+    """Refuse a frame of landmarks whose columns are not those of X, in their order."""
+    given = getattr(landmarks, "columns", None)
+    if names is not None and given is not None and list(given) != list(names):
+        raise ValueError(
+            f"landmarks has the columns {list(given)[:10]}, but X has {list(names)[:10]}; give the "
+            "same in the same order, such as landmarks[X.columns]."
+        )
+
+
 def _check_points(landmarks: Any, n_landmarks: int | None, n_features: int, kernel: Kernel) -> Any:
     points = check_array(
         landmarks,

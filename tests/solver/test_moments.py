@@ -17,7 +17,8 @@ from gferm.kernels import Kernel
 from gferm.landmarks import KernelRows
 from gferm.solver.assemble import linear_system
 from gferm.solver.crossval import Fold
-from gferm.solver.moments import Moments, Origin, sum_over, training_moments
+from gferm.solver.moments import Moments, sum_over, training_moments
+from gferm.solver.origin import Origin
 
 N, D = 40, 4
 WIDTH = D + 2 + 1  # features, targets, and a one

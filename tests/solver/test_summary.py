@@ -14,7 +14,8 @@ from gferm.contrasts import build_contrasts, no_contrasts
 from gferm.exceptions import NothingToCompareError
 from gferm.sensitive import SensitiveColumn
 from gferm.solver.assemble import linear_system
-from gferm.solver.moments import Moments, Origin, sum_over
+from gferm.solver.moments import Moments, sum_over
+from gferm.solver.origin import Origin
 from gferm.solver.summary import constrain, summarize_rows, total
 
 N, D = 60, 4

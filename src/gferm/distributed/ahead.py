@@ -22,9 +22,9 @@ from gferm.distributed.outline import Survey, depends_on_rows, join_surveys, res
 from gferm.distributed.parts import Part, n_attributes, number_rows
 from gferm.distributed.tasks import Opening, open_part, stack, survey_part, take_rows
 from gferm.distributed.tree import put_together
+from gferm.estimators.agreement import Agreement
 from gferm.estimators.outcome import share_features
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Agreement
 from gferm.exceptions import NothingToCompareError
 from gferm.landmarks import draw_rows
 

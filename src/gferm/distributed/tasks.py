@@ -18,8 +18,9 @@ from sklearn.base import clone
 from gferm.cells import CellScheme
 from gferm.distributed.outline import Survey, survey_rows
 from gferm.distributed.parts import naming
+from gferm.estimators.agreement import Agreement, Columns
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Agreement, Columns, read_chunk
+from gferm.estimators.streaming import read_chunk
 from gferm.estimators.training import TrainingData
 from gferm.solver.summary import Summary
 from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds

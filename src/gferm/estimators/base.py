@@ -42,15 +42,12 @@ from gferm.estimators.training import (
 from gferm.exceptions import NothingToCompareError
 from gferm.foreign import as_numpy, device_for
 from gferm.kernels import (
-    center_kernel,
-    not_semidefinite_error,
     require_finite,
 )
-from gferm.landmarks import WAYS, find_landmarks
+from gferm.landmarks import WAYS, find_landmarks, require_own_columns
 from gferm.losses import Loss, as_loss
 from gferm.nystroem import Landmarks
 from gferm.solver.assemble import kernel_system, linear_system
-from gferm.solver.blocked import is_positive_semidefinite
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
 from gferm.solver.learn import first_shift, learn
 from gferm.solver.projection import Solution
@@ -216,23 +213,11 @@ class FairModel(KernelMachine, ABC):
                 f"Landmarks approximate a kernel, and kernel={self.kernel!r} cannot have any; use "
                 "another one, such as kernel='rbf', or no landmarks."
             )
-        self._require_own_columns()
+        require_own_columns(self.landmarks, getattr(self, "feature_names_in_", None))
         kernel = self._kernel()
         given = as_numpy(self.landmarks)
         points = find_landmarks(X, self.n_landmarks, given, kernel, self.random_state, self.alpha)
         return Landmarks.at(points, kernel)
-
-    def _require_own_columns(self) -> None:
-        """Refuse a frame of landmarks whose columns are not those of X, in their order."""
-        own, given = (
-            getattr(self, "feature_names_in_", None),
-            getattr(self.landmarks, "columns", None),
-        )
-        if own is not None and given is not None and list(given) != list(own):
-            raise ValueError(
-                f"landmarks has the columns {list(given)[:10]}, but X has {list(own)[:10]}; give "
-                "the same in the same order, such as landmarks[X.columns]."
-            )
 
     def _target_table(self, y: Any) -> Array:
         """Give the targets as columns."""
@@ -290,7 +275,7 @@ class FairModel(KernelMachine, ABC):
         blas = one_blas_at_a_time() if choice.form == "kernel" else nullcontext()
         with blas, in_words(data.device):
             if choice.method == "libsvm":
-                matrix, means = self._svm_matrix(data)
+                matrix, means = self._svm_matrix(data.X, data.weight)
                 X = self._rows_for_kernel(data.X)
                 multiply = partial(self._kernel_products, X, X, device=CPU)
                 return solve_by_libsvm(matrix, means, multiply, targets, task, data.weight), choice
@@ -330,27 +315,12 @@ class FairModel(KernelMachine, ABC):
             matrix, semidefinite = self._training_matrix(data.X, home)
             system = kernel_system(matrix, target, columns, device=device, **options)
             if not semidefinite:
-                self._require_semidefinite(system.matrix, data)
+                self._require_semidefinite(system.matrix, data.X)
             return factorize_system(system, shift, choice, **finally_)
 
         with one_blas_at_a_time():
             needed = MATRICES[str(choice.factorization)]
             return with_room_for(len(target), device, by_kernel, matrices=needed)
-
-    def _svm_matrix(self, data: TrainingData) -> tuple[Array, Array]:
-        """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
-        matrix, semidefinite = self._training_matrix(data.X)
-        if semidefinite:
-            return matrix, np.zeros(len(matrix))
-        means = center_kernel(matrix, data.weight)
-        self._require_semidefinite(matrix, data)
-        return matrix, means
-
-    def _require_semidefinite(self, centred: Array, data: TrainingData) -> None:
-        """Centring keeps a matrix semi-definite and may make it so (additive_chi2)."""
-        kernel = self._kernel()
-        if not is_positive_semidefinite(centred, kernel.precision(data.X)):
-            raise not_semidefinite_error(kernel, self.fit_intercept)
 
     def _accept(
         self,

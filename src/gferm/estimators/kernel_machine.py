@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_non_negative
 from gferm.arrays import Array
 from gferm.blocks import fewer_if_full, row_blocks
 from gferm.device import CPU, Device
-from gferm.kernels import DENSE_ONLY, NONNEGATIVE_ONLY, Kernel, require_finite
+from gferm.kernels import (
+    DENSE_ONLY,
+    NONNEGATIVE_ONLY,
+    Kernel,
+    center_kernel,
+    not_semidefinite_error,
+    require_finite,
+)
 from gferm.solver.blocked import is_positive_semidefinite
 
 PRODUCT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
@@ -29,6 +36,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
     degree: float
     coef0: float
     kernel_params: Mapping[str, Any] | None
+    fit_intercept: bool
 
     _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
@@ -56,6 +64,21 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
         require_finite(matrix, kernel)
         known = kernel.is_semidefinite
         return matrix, known or is_positive_semidefinite(matrix, kernel.precision(X))
+
+    def _svm_matrix(self, X: Any, weight: Array | None) -> tuple[Array, Array]:
+        """Evaluate the kernel, centred if it must be; give its means, or zeros, with it."""
+        matrix, semidefinite = self._training_matrix(X)
+        if semidefinite:
+            return matrix, np.zeros(len(matrix))
+        means = center_kernel(matrix, weight)
+        self._require_semidefinite(matrix, X)
+        return matrix, means
+
+    def _require_semidefinite(self, centred: Any, X: Any) -> None:
+        """Centring keeps a matrix semi-definite and may make it so (additive_chi2)."""
+        kernel = self._kernel()
+        if not is_positive_semidefinite(centred, kernel.precision(X)):
+            raise not_semidefinite_error(kernel, self.fit_intercept)
 
     def _kernel_products(
         self, X: Any, X_fit: Any, coefficients: Array, device: Device = CPU

@@ -10,20 +10,25 @@ distributed/); after that the same rows make the same model, in whatever chunks 
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.bins import Bins
 from gferm.cells import Cells, CellScheme
 from gferm.contrasts import Contrasts
+from gferm.estimators.agreement import (
+    Agreement,
+    Columns,
+    asked_of,
+    require_same_attributes,
+    require_same_features,
+    warn_of_shifted_bins,
+)
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.training import (
     TrainingData,
@@ -31,14 +36,13 @@ from gferm.estimators.training import (
     require_every_row_in_a_bin,
     resolve_scheme,
 )
-from gferm.exceptions import NothingToCompareError, ShiftedBinsWarning
+from gferm.exceptions import NothingToCompareError
 from gferm.foreign import as_numpy, device_for
-from gferm.kernels import Kernel, require_finite
+from gferm.kernels import require_finite
 from gferm.losses import LOSSES, as_loss
 from gferm.nystroem import Landmarks
-from gferm.sensitive import SensitiveColumn
 from gferm.solver.choice import SolverChoice, factorize_system
-from gferm.solver.moments import Origin
+from gferm.solver.origin import Origin
 from gferm.solver.projection import Solution, project
 from gferm.solver.summary import Summary, constrain, summarize_rows
 from gferm.solver.system import FactorizedSystem
@@ -46,39 +50,8 @@ from gferm.solver.system import FactorizedSystem
 if TYPE_CHECKING:
     from gferm.estimators.base import FairModel
 
-AGREED = ("y_bins", "s_bins", "intersectional", "n_landmarks", "landmarks")
-SHIFTED = 0.25  # of all rows, that are in other bins than the first chunk was
-Columns = tuple[SensitiveColumn, ...]
 Rows = tuple[Any, Any, Any, Any]
 """X, y, sensitive features and sample weight of a chunk, as the user gave them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """What all chunks share.
-
-    Attributes
-    ----------
-    scheme : CellScheme or None
-        None without a constraint.
-    landmarks : Landmarks or None
-    origin : Origin
-    kernel : Kernel
-    fit_intercept : bool
-    asked : dict
-        The parameters of the model that all of this follows from.
-    first_shares : tuple of arrays
-        The shares of the groups, and of the label bins, in the rows that bins were settled on, if
-        that was the first chunk; empty if they are those of all rows.
-    """
-
-    scheme: CellScheme | None
-    landmarks: Landmarks | None
-    origin: Origin
-    kernel: Kernel
-    fit_intercept: bool
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    first_shares: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +135,7 @@ def agree(
         origin,
         model._kernel(),
         model.fit_intercept,
-        {name: getattr(model, name) for name in AGREED},
+        asked_of(model),
         first_shares,
     )
 
@@ -172,8 +145,8 @@ def summarize_chunk(
 ) -> Summary:
     """Take the sums of one chunk, all of whose rows must lie in the bins."""
     scheme, cells = agreement.scheme, None
-    _require_same_features(model, agreement)
-    _require_same_attributes(scheme, columns)
+    require_same_features(model, agreement)
+    require_same_attributes(scheme, columns)
     if scheme is not None and columns is not None:
         cells = scheme.assign(data.y, columns, data.weight)
         try:
@@ -259,7 +232,7 @@ def pose_stream(model: FairModel, stream: Stream, *, constrained: bool) -> Posed
     Where it is not to be ``constrained``, it may lack anybody to compare.
     """
     agreement, summary = stream.agreement, stream.summary
-    _require_same_features(model, agreement)
+    require_same_features(model, agreement)
     cells, contrasts, landmarks = None, None, agreement.landmarks
     if landmarks is not None:
         summary = summary.finished(partial(landmarks.finish, device=device_for(model.device, None)))
@@ -295,33 +268,8 @@ def solve_stream(model: FairModel) -> Solution:
     solution = project(posed.factorized.reduce(), posed.contrasts, model.epsilon)
     model._accept(posed.data, posed.cells, posed.contrasts, posed.choice, [solution])
     if posed.cells is not None:
-        _warn_of_shifted_bins(posed.cells, model.stream_.agreement.first_shares)
+        warn_of_shifted_bins(posed.cells, model.stream_.agreement.first_shares)
     return solution
-
-
-def _warn_of_shifted_bins(cells: Cells, first_shares: Sequence[Array]) -> None:
-    """Say where quantiles, which have no outer edges, were those of the first chunk alone."""
-    drifts = [bins.drifts for bins in cells.scheme.sensitive_bins if not bins.continuous]
-    if len(drifts) != len(cells.partitions):  # all combinations
-        drifts = [any(drifts)] * len(cells.partitions)
-    axes = [("y", cells.label_bins.labels, cells.label_bins.drifts)]
-    axes += [
-        (part.name, part.groups, drift)
-        for part, drift in zip(cells.partitions, drifts, strict=True)
-    ]
-    for (name, labels, drift), first, now in zip(axes, first_shares, cells.shares, strict=False):
-        if not drift or 0.5 * np.abs(now - first).sum() <= SHIFTED:
-            continue
-        largest = int(np.argmax(now - first))
-        argument = "y_bins" if name == "y" else "s_bins"
-        warnings.warn(
-            f"{argument}: the bins of {name} were settled on the first chunk, which was unlike the "
-            f"rest: {labels[largest]!r} has {now[largest]:.0%} of all rows, and had "
-            f"{first[largest]:.0%} of these. Fairness is between other groups than was meant: give "
-            f"{argument} as edges.",
-            ShiftedBinsWarning,
-            stacklevel=5,
-        )
 
 
 def _forget(model: FairModel) -> None:
@@ -345,49 +293,3 @@ def naming_chunk(number: int, place: str | None = None) -> Iterator[None]:
 def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:
     """Give what the sums are taken of."""
     return data.X if landmarks is None else landmarks.features(data.X, data.device)
-
-
-def _require_same_features(model: FairModel, agreement: Agreement) -> None:
-    kernel, intercept = agreement.kernel, agreement.fit_intercept
-    if (model._kernel(), model.fit_intercept) != (kernel, intercept):
-        raise ValueError(
-            f"kernel, its parameters or fit_intercept have changed: the sums so far are those of "
-            f"{kernel}, fit_intercept={intercept}. Set them back, or clone the model to start "
-            "afresh."
-        )
-    for name, asked in agreement.asked.items():
-        if not _same(getattr(model, name), asked):
-            raise ValueError(
-                f"{name}={_short(getattr(model, name))} has changed: the sums so far are those of "
-                f"{name}={_short(asked)}. Set it back, or clone the model to start afresh."
-            )
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"<{type(value).__name__} of shape {np.shape(value)}>"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare parameters, which may be arrays, sparse or not."""
-    if one is other or (isinstance(one, (str, int, Bins)) and one == other):
-        return True
-    if type(one) is not type(other):
-        return False
-    if sparse.issparse(one):
-        return one.shape == other.shape and not (one != other).nnz
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if hasattr(one, "__len__") and not isinstance(one, str):
-        return bool(np.array_equal(np.asarray(one), np.asarray(other)))
-    return bool(one == other)
-
-
-def _require_same_attributes(scheme: CellScheme | None, columns: Columns | None) -> None:
-    names = None if columns is None else tuple(column.name for column in columns)
-    expected = None if scheme is None else scheme.names
-    if names != expected:
-        raise ValueError(
-            f"sensitive_features has the attributes {list(names or ())}, but the first chunk had "
-            f"{list(expected or ())}; give the same in every chunk."
-        )

@@ -236,7 +236,7 @@ class HeldOut:
             centred[...] = matrix
             if self.model.fit_intercept:
                 center_kernel(centred, part.weight)
-            self.model._require_semidefinite(centred, part)
+            self.model._require_semidefinite(centred, part.X)
         return matrix
 
     def _evaluate_kernel(self, fold: Fold, coefficients: Array, intercepts: Array) -> Array:

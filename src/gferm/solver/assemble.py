@@ -12,7 +12,8 @@ from gferm.blocks import row_blocks
 from gferm.device import CPU, Device, device_of
 from gferm.kernels import center_kernel
 from gferm.solver.geometry import KernelGeometry
-from gferm.solver.moments import ROUNDING, Finish, Origin, above_rounding, sum_over
+from gferm.solver.moments import ROUNDING, Finish, above_rounding, sum_over
+from gferm.solver.origin import Origin
 from gferm.solver.system import System, Target
 
 

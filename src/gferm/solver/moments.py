@@ -20,9 +20,10 @@ from joblib import cpu_count
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.blocks import dense, fewer_if_full, row_blocks
+from gferm.blocks import fewer_if_full, row_blocks
 from gferm.device import CPU, Device
 from gferm.solver.geometry import LinearGeometry
+from gferm.solver.origin import Origin
 from gferm.solver.system import System, Target
 from gferm.threads import for_each
 
@@ -33,59 +34,7 @@ ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of wha
 BLOCK = 2**19  # doubles of a block
 THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
 ROOM = 2**25  # … if all of them together take no more doubles
-FEW = 256  # rows that tell where a chunk lies
-FAR = 100.0  # standard deviations from which on rows have an origin of their own
 LEAST_LEFT = 1e-4  # of a sum, from which on a subtraction keeps the digits of what is left
-
-
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """Where x and the targets y are counted from; zero without an intercept."""
-
-    x: Array
-    y: Array
-
-    @classmethod
-    def near_the_mean(
-        cls,
-        X: Any,
-        targets: Array,
-        weight: Array | None,
-        rows: npt.NDArray[np.intp] | None = None,
-        *,
-        fit_intercept: bool,
-    ) -> Origin:
-        """Take the mean of some of the rows, here and there; of the targets the exact means."""
-        if not fit_intercept:
-            return cls(np.zeros(X.shape[1]), np.zeros(targets.shape[1]))
-        some = slice(None) if rows is None else rows
-        share = None if weight is None else weight[some]
-        n_rows = X.shape[0] if rows is None else rows.size
-        sample = _here_and_there(n_rows, row_blocks(n_rows, X.shape[1])[0].stop)
-        places = sample if rows is None else rows[sample]
-        near = np.average(
-            dense(X[places]), axis=0, weights=None if weight is None else weight[places]
-        )
-        return cls(near, np.average(targets[some], axis=0, weights=share))
-
-    def or_nearer(self, X: Any, targets: Array, weight: Array | None) -> Origin:
-        """Give this origin, or the mean of a few of these rows if they lie far from it."""
-        if X.shape[0] == 0:
-            return self
-        few = _here_and_there(X.shape[0], FEW)
-        share, far = None if weight is None else weight[few], False
-        means = []
-        for values, here in ((dense(X[few]), self.x), (targets[few], self.y)):
-            mean = np.average(values, axis=0, weights=share)
-            spread = np.average((values - mean) ** 2, axis=0, weights=share) ** 0.5
-            far |= bool((np.abs(here - mean) > FAR * spread).any())
-            means.append(mean)
-        return Origin(*means) if far else self
-
-    def is_at(self, other: Origin) -> bool:
-        """Say whether both are one point."""
-        same = self is other or np.array_equal(self.x, other.x)
-        return same and np.array_equal(self.y, other.y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,11 +316,6 @@ def training_moments(
         there = np.flatnonzero(times)
         near = Origin.near_the_mean(X, targets, share, there, **options)
         yield sum_over(X, targets, share, near, own, there, device)
-
-
-def _here_and_there(n_rows: int, size: int) -> npt.NDArray[np.intp]:
-    """Give rows for a first look, evenly spaced."""
-    return np.linspace(0, n_rows - 1, min(n_rows, size)).astype(np.intp)
 
 
 def above_rounding(probe: Array, floor: Array) -> Array:

@@ -32,7 +32,8 @@ from gferm.contrasts import (
 )
 from gferm.device import CPU, Device
 from gferm.exceptions import NothingToCompareError
-from gferm.solver.moments import Finish, Moments, Origin, sum_with_columns
+from gferm.solver.moments import Finish, Moments, sum_with_columns
+from gferm.solver.origin import Origin
 from gferm.solver.system import System
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
 from gferm.estimators.outcome import share_features, unchanged_on_error
-from gferm.estimators.streaming import Agreement, Stream, solve_stream
+from gferm.estimators.streaming import Stream, solve_stream
 from gferm.model_selection import FairRegressorCV
 from gferm.model_selection.failures import require_an_answer, speak_up
 from gferm.model_selection.grid import SearchGrid, read_grid

@@ -18,8 +18,9 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.cells import CellScheme
+from gferm.estimators.agreement import Agreement
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Agreement, Rows, naming_chunk, read_chunk
+from gferm.estimators.streaming import Rows, naming_chunk, read_chunk
 from gferm.estimators.training import resolve_scheme
 from gferm.landmarks import draw_rows
 from gferm.progress import progress

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.cells import CellScheme
+from gferm.estimators.agreement import Agreement, Columns
 from gferm.estimators.base import FairModel
 from gferm.estimators.outcome import share_features
-from gferm.estimators.streaming import Agreement, Columns, agree, summarize_chunk
+from gferm.estimators.streaming import agree, summarize_chunk
 from gferm.estimators.training import TrainingData
 from gferm.solver.summary import Summary, total
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.contrasts import Contrasts
+from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
-from gferm.estimators.streaming import Agreement, Stream
+from gferm.estimators.streaming import Stream
 from gferm.exceptions import NothingToCompareError
 from gferm.foreign import device_for
 from gferm.model_selection.folds import SearchFold

@@ -1,0 +1,133 @@
+"""What all chunks of a stream share, and what is said where they do not keep to it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from gferm.arrays import Array
+from gferm.bins import Bins
+from gferm.cells import Cells, CellScheme
+from gferm.exceptions import ShiftedBinsWarning
+from gferm.kernels import Kernel
+from gferm.nystroem import Landmarks
+from gferm.sensitive import SensitiveColumn
+from gferm.solver.origin import Origin
+
+if TYPE_CHECKING:
+    from gferm.estimators.base import FairModel
+
+Columns = tuple[SensitiveColumn, ...]
+AGREED = ("y_bins", "s_bins", "intersectional", "n_landmarks", "landmarks")
+SHIFTED = 0.25  # of all rows, that are in other bins than the first chunk was
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """What all chunks share.
+
+    Attributes
+    ----------
+    scheme : CellScheme or None
+        None without a constraint.
+    landmarks : Landmarks or None
+    origin : Origin
+    kernel : Kernel
+    fit_intercept : bool
+    asked : dict
+        The parameters of the model that all of this follows from.
+    first_shares : tuple of arrays
+        The shares of the groups, and of the label bins, in the rows that bins were settled on, if
+        that was the first chunk; empty if they are those of all rows.
+    """
+
+    scheme: CellScheme | None
+    landmarks: Landmarks | None
+    origin: Origin
+    kernel: Kernel
+    fit_intercept: bool
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    first_shares: tuple[Array, ...] = ()
+
+
+def asked_of(model: FairModel) -> dict[str, Any]:
+    """Give the parameters that an agreement follows from."""
+    return {name: getattr(model, name) for name in AGREED}
+
+
+def require_same_features(model: FairModel, agreement: Agreement) -> None:
+    """Refuse a model whose parameters are no longer those of the sums."""
+    kernel, intercept = agreement.kernel, agreement.fit_intercept
+    if (model._kernel(), model.fit_intercept) != (kernel, intercept):
+        raise ValueError(
+            f"kernel, its parameters or fit_intercept have changed: the sums so far are those of "
+            f"{kernel}, fit_intercept={intercept}. Set them back, or clone the model to start "
+            "afresh."
+        )
+    for name, asked in agreement.asked.items():
+        if not _same(getattr(model, name), asked):
+            raise ValueError(
+                f"{name}={_short(getattr(model, name))} has changed: the sums so far are those of "
+                f"{name}={_short(asked)}. Set it back, or clone the model to start afresh."
+            )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"<{type(value).__name__} of shape {np.shape(value)}>"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare parameters, which may be arrays, sparse or not."""
+    if one is other or (isinstance(one, (str, int, Bins)) and one == other):
+        return True
+    if type(one) is not type(other):
+        return False
+    if sparse.issparse(one):
+        return one.shape == other.shape and not (one != other).nnz
+    if isinstance(one, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if hasattr(one, "__len__") and not isinstance(one, str):
+        return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+    return bool(one == other)
+
+
+def require_same_attributes(scheme: CellScheme | None, columns: Columns | None) -> None:
+    """Refuse attributes with other names than those of the first chunk."""
+    names = None if columns is None else tuple(column.name for column in columns)
+    expected = None if scheme is None else scheme.names
+    if names != expected:
+        raise ValueError(
+            f"sensitive_features has the attributes {list(names or ())}, but the first chunk had "
+            f"{list(expected or ())}; give the same in every chunk."
+        )
+
+
+def warn_of_shifted_bins(cells: Cells, first_shares: Sequence[Array]) -> None:
+    """Say where quantiles, which have no outer edges, were those of the first chunk alone."""
+    drifts = [bins.drifts for bins in cells.scheme.sensitive_bins if not bins.continuous]
+    if len(drifts) != len(cells.partitions):  # all combinations
+        drifts = [any(drifts)] * len(cells.partitions)
+    axes = [("y", cells.label_bins.labels, cells.label_bins.drifts)]
+    axes += [
+        (part.name, part.groups, drift)
+        for part, drift in zip(cells.partitions, drifts, strict=True)
+    ]
+    for (name, labels, drift), first, now in zip(axes, first_shares, cells.shares, strict=False):
+        if not drift or 0.5 * np.abs(now - first).sum() <= SHIFTED:
+            continue
+        largest = int(np.argmax(now - first))
+        argument = "y_bins" if name == "y" else "s_bins"
+        warnings.warn(
+            f"{argument}: the bins of {name} were settled on the first chunk, which was unlike the "
+            f"rest: {labels[largest]!r} has {now[largest]:.0%} of all rows, and had "
+            f"{first[largest]:.0%} of these. Fairness is between other groups than was meant: give "
+            f"{argument} as edges.",
+            ShiftedBinsWarning,
+            stacklevel=5,
+        )
