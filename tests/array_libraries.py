@@ -8,13 +8,13 @@ from tests.gpu import ABSENT
 
 def strict(array):
     """As the array API standard says, and nothing more."""
-    library = pytest.importorskip("array_api_strict")
+    library = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     return library.asarray(array)
 
 
 def strict_elsewhere(array):
     """On a device that NumPy does not know."""
-    library = pytest.importorskip("array_api_strict")
+    library = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     return library.asarray(array, device=library.Device("device1"))
 
 
@@ -30,7 +30,7 @@ def tensor_with_gradient(array):
 def tensor_on_gpu(array):
     """Where there is one."""
     made = tensor(array)
-    if not pytest.importorskip("torch").cuda.is_available():
+    if not pytest.importorskip("torch", reason=ABSENT).cuda.is_available():
         pytest.skip("there is no GPU")
     return made.cuda()
 

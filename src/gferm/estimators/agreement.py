@@ -37,13 +37,14 @@ class Agreement:
         None without a constraint.
     landmarks : Landmarks or None
     origin : Origin
+        From where chunks are counted that do not lie far from it.
     kernel : Kernel
     fit_intercept : bool
     asked : dict
         The parameters of the model that all of this follows from.
     first_shares : tuple of arrays
-        The shares of the groups, and of the label bins, in the rows that bins were settled on, if
-        that was the first chunk; empty if they are those of all rows.
+        Of the label bins, and of the groups of each partition, in the first chunk, if bins were
+        settled on that; empty if they were settled on all rows.
     """
 
     scheme: CellScheme | None
@@ -60,7 +61,7 @@ def asked_of(model: FairModel) -> dict[str, Any]:
     return {name: getattr(model, name) for name in AGREED}
 
 
-def require_same_features(model: FairModel, agreement: Agreement) -> None:
+def require_same_parameters(model: FairModel, agreement: Agreement) -> None:
     """Refuse a model whose parameters are no longer those of the sums."""
     kernel, intercept = agreement.kernel, agreement.fit_intercept
     if (model._kernel(), model.fit_intercept) != (kernel, intercept):

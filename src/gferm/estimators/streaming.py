@@ -3,9 +3,9 @@
     chunk → rows → cells of the bins that were agreed on → Summary    (they add)
     Summary → System → the same projection as ever
 
-What has to be the same for all chunks is an `Agreement`: bins, landmarks, and the origin that sums
-are counted from. It is reached on the first chunk, or on what is known of all rows (streaming/,
-distributed/); after that the same rows make the same model, in whatever chunks they come.
+What has to be the same for all chunks is an `Agreement` (agreement.py): bins and landmarks. It is
+reached on the first chunk, or on what is known of all rows (streaming/, distributed/); after that
+the same rows make the same model, in whatever chunks they come.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gferm.estimators.agreement import (
     Columns,
     asked_of,
     require_same_attributes,
-    require_same_features,
+    require_same_parameters,
     warn_of_shifted_bins,
 )
 from gferm.estimators.outcome import speak_up, unchanged_on_error
@@ -145,7 +145,7 @@ def summarize_chunk(
 ) -> Summary:
     """Take the sums of one chunk, all of whose rows must lie in the bins."""
     scheme, cells = agreement.scheme, None
-    require_same_features(model, agreement)
+    require_same_parameters(model, agreement)
     require_same_attributes(scheme, columns)
     if scheme is not None and columns is not None:
         cells = scheme.assign(data.y, columns, data.weight)
@@ -232,7 +232,7 @@ def pose_stream(model: FairModel, stream: Stream, *, constrained: bool) -> Posed
     Where it is not to be ``constrained``, it may lack anybody to compare.
     """
     agreement, summary = stream.agreement, stream.summary
-    require_same_features(model, agreement)
+    require_same_parameters(model, agreement)
     cells, contrasts, landmarks = None, None, agreement.landmarks
     if landmarks is not None:
         summary = summary.finished(partial(landmarks.finish, device=device_for(model.device, None)))
