@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from benchmarks.measure import Row, publish, seconds_side_by_side
 from gferm import FairClassifier
-from gferm.kernels import Kernel
+from gferm.features.kernel import Kernel
 from gferm.solver.reference import solve_reference
 
 KERNEL = {"kernel": "rbf", "gamma": 0.1}

@@ -58,7 +58,7 @@ def _lines(content: bytes) -> list[Any]:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Give the keys and values of nested lists and dicts, in order."""
+    """Return the keys and values of nested lists and dicts, in order."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield key

@@ -22,10 +22,10 @@ from pyarrow import parquet
 from benchmarks.measure import Row, peak_bytes, publish, seconds_side_by_side
 from gferm import FairRegressor, FairRegressorCV
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
-from gferm.device import CPU
-from gferm.kernels import Kernel
-from gferm.nystroem import KernelRows
+from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import CPU
+from gferm.features.kernel import Kernel
+from gferm.features.nystroem import KernelRows
 from gferm.streaming import Chunk, ParquetSource, fit_stream
 
 ROWS, D, N_CHUNKS, RESIDENT = 125_000, 100, 80, 8

@@ -20,11 +20,11 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from benchmarks.measure import Row, peak_bytes, publish, seconds_side_by_side
 from gferm import Bins, FairRegressor, FairRegressorCV, fairest_within
+from gferm.arrays.threads import one_blas_at_a_time
 from gferm.datasets import load_crime
-from gferm.kernels import Kernel
+from gferm.features.kernel import Kernel
 from gferm.metrics import dgf
 from gferm.solver.factorization import Spectrum
-from gferm.threads import one_blas_at_a_time
 
 ALPHAS = (10.0 ** np.arange(-4, 4.25, 0.5)).tolist()
 GAMMAS = (10.0 ** np.arange(-4, 5)).tolist()

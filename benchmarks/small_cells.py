@@ -62,7 +62,7 @@ def run() -> bool:
 
 
 def measure(data: str, edges: list[float], smallest: int, match: str) -> dict[str, float]:
-    """Give error, DGF in ten bins and contrasts of the chosen models, means over outer folds."""
+    """Return error, DGF in ten bins and contrasts of the chosen models, means over outer folds."""
     problem = PROBLEMS[data]()
     study, y = problem.studies[BINARY], problem.y
     X, s = study.features(with_s=False), study.values

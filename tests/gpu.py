@@ -2,7 +2,7 @@
 
 import pytest
 
-from gferm.device import Device, open_device
+from gferm.arrays.device import Device, open_device
 
 ABSENT = "torch is not installed (make test-torch)"
 

@@ -4,10 +4,10 @@ import sklearn  # noqa: F401  # first: deep in a chain of imports, SciPy takes 0
 
 from gferm import datasets, losses, metrics
 from gferm.auditing import Audit, audit
-from gferm.bins import Bins
 from gferm.bounds import Certificate, certificate
 from gferm.estimators import FairClassifier, FairKernelProjection, FairProjection, FairRegressor
-from gferm.frontier import Frontier, frontier
+from gferm.estimators.frontier import Frontier, frontier
+from gferm.fairness.bins import Bins
 from gferm.model_selection import FairClassifierCV, FairRegressorCV, fairest_within
 
 __all__ = [

@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, train_test_split
 from gferm.arrays import Array
 from gferm.auditing import audit
 from gferm.datasets import load_crime
-from gferm.frontier import Frontier, frontier
+from gferm.estimators.frontier import Frontier, frontier
 from gferm.metrics import CellValues, cell_rates, dgf, loss_general_fairness, normalized_mae
 from gferm.metrics.chance import chance_of_dgf
 
@@ -51,15 +51,15 @@ class HeldOut:
     example: Frontier
 
     def error(self, model: int) -> float:
-        """Give 100·MAE over all rows."""
+        """Return 100·MAE over all rows."""
         return normalized_mae(self.data.target, self.predictions[model], y_range=(0, 1))
 
     def dgf(self, model: int, average: str) -> float:
-        """Give the DGF over all rows."""
+        """Return the DGF over all rows."""
         return dgf(self.data.target, self.predictions[model], average=average, **self.cells())
 
     def mean_gap(self, model: int) -> float:
-        """Give what epsilon bounds, over all rows: the mean gap of the cells' mean predictions."""
+        """Return what epsilon bounds, over all rows: the mean gap of cells' mean predictions."""
         return loss_general_fairness(
             self.data.target,
             self.predictions[model],
@@ -69,11 +69,11 @@ class HeldOut:
         )
 
     def rates(self, model: int) -> CellValues:
-        """Give P̂^{k,q} of one model over all rows."""
+        """Return P̂^{k,q} of one model over all rows."""
         return cell_rates(self.data.target, self.predictions[model], **self.cells())
 
     def chance(self, model: int, average: str) -> Array:
-        """Give the DGFs that chance alone produces: groups shuffled within each label bin."""
+        """Return the DGFs that chance alone produces: groups shuffled within each label bin."""
         rates = self.rates(model)
         hits = np.rint(np.nan_to_num(rates.values) * rates.counts)
         rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ class HeldOut:
         ).values
 
     def cells(self) -> dict[str, Any]:
-        """Give what tells who is compared with whom."""
+        """Return what tells who is compared with whom."""
         return {
             "sensitive_features": self.data.sensitive_features,
             "y_bins": self.data.y_bins,

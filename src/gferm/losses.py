@@ -52,19 +52,19 @@ class Loss(ABC):
 
     @abstractmethod
     def value(self, y: Array, u: Array) -> Array:
-        """Give ℓ(y, u)."""
+        """Return ℓ(y, u)."""
 
     @abstractmethod
     def prox(self, y: Array, v: Array, rho: float) -> Array:
-        """Give argmin_u ℓ(y, u) + ρ/2 (u − v)²."""
+        """Return argmin_u ℓ(y, u) + ρ/2 (u − v)²."""
 
     @abstractmethod
     def conjugate(self, y: Array, g: Array) -> Array:
-        """Give sup_u g u − ℓ(y, u)."""
+        """Return sup_u g u − ℓ(y, u)."""
 
     @abstractmethod
     def slopes(self, y: Array) -> tuple[Array, Array]:
-        """Give the least and the largest slope of ℓ(y, ·)."""
+        """Return the least and the largest slope of ℓ(y, ·)."""
 
     @property
     def is_piecewise_linear(self) -> bool:
@@ -72,7 +72,7 @@ class Loss(ABC):
         return False
 
     def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
-        """Say where a slope g lies between those of two pieces: only a kink has it."""
+        """Return where a slope g lies between those of two pieces: only a kink has it."""
         raise TypeError(f"{self!r} is not piecewise linear")
 
 
@@ -118,22 +118,22 @@ class ResidualLoss(_ScalarLoss):
     takes_classes = False
 
     def value(self, y: Array, u: Array) -> Array:
-        """Give φ(u − y)."""
+        """Return φ(u − y)."""
         return self._value(u - y)
 
     def prox(self, y: Array, v: Array, rho: float) -> Array:
-        """Give the prox of φ, moved to y."""
+        """Return the prox of φ, moved to y."""
         return y + self._prox(v - y, rho)
 
     def conjugate(self, y: Array, g: Array) -> Array:
-        """Give g y + φ*(g)."""
+        """Return g y + φ*(g)."""
         return g * y + self._conjugate(g)
 
     def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
         return self._at_kink(g)
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
-        """Give the slopes of φ, the same in every row."""
+        """Return the slopes of φ, the same in every row."""
         low, high = self._slopes
         return np.full(y.shape, low), np.full(y.shape, high)
 
@@ -144,22 +144,22 @@ class MarginLoss(_ScalarLoss):
     takes_classes = True
 
     def value(self, y: Array, u: Array) -> Array:
-        """Give φ(y u)."""
+        """Return φ(y u)."""
         return self._value(y * u)
 
     def prox(self, y: Array, v: Array, rho: float) -> Array:
-        """Give the prox of φ, mirrored where y = −1."""
+        """Return the prox of φ, mirrored where y = −1."""
         return y * self._prox(y * v, rho)
 
     def conjugate(self, y: Array, g: Array) -> Array:
-        """Give φ*(y g)."""
+        """Return φ*(y g)."""
         return self._conjugate(y * g)
 
     def at_kink(self, y: Array, g: Array) -> npt.NDArray[np.bool_]:
         return self._at_kink(y * g)
 
     def slopes(self, y: Array) -> tuple[Array, Array]:
-        """Give the slopes of φ, mirrored where y = −1."""
+        """Return the slopes of φ, mirrored where y = −1."""
         low, high = self._slopes
         return np.where(y > 0, low, -high), np.where(y > 0, high, -low)
 

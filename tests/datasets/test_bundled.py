@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from gferm.bins import uniform_edges
 from gferm.datasets import load_compas, load_crime, load_german, load_law, load_pupils
 from gferm.datasets._bundled import read_csv
+from gferm.fairness.bins import uniform_edges
 
 
 @pytest.mark.parametrize(

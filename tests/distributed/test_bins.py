@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from gferm import Bins
-from gferm.cells import CellScheme
 from gferm.distributed import outline
 from gferm.distributed.outline import join_surveys, resolve, survey_rows
-from gferm.sensitive import read_sensitive_features
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.sensitive import read_sensitive_features
 from tests.distributed.rows import AGE, WEIGHT, N
 
 

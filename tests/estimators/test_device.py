@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gferm import FairClassifier, FairClassifierCV, FairRegressor, FairRegressorCV, frontier
-from gferm.device import Device, open_device
-from gferm.kernels import Kernel
+from gferm.arrays.device import Device, open_device
+from gferm.features.kernel import Kernel
 from gferm.losses import CLASSIFICATION_LOSSES
 from tests.estimators.models import ROBUST_LOSSES
 from tests.gpu import lend_gpu
@@ -367,7 +367,7 @@ def test_a_model_learned_by_torch_serves_without_a_gpu(model, problem, tmp_path,
     fitted = fit_any(model, problem)
     expected = fitted.predict(problem.X_new)
     again = joblib.load(stored(fitted, tmp_path))
-    monkeypatch.setattr("gferm.foreign.open_device", open_device)  # the real one …
+    monkeypatch.setattr("gferm.arrays.foreign.open_device", open_device)  # the real one …
     monkeypatch.setitem(sys.modules, "torch", None)  # … on a machine without torch
     last = getattr(again, "steps", [(None, again)])[-1][1]
     if last.get_params().get("kernel") != "linear":  # which needs no device to predict
@@ -386,7 +386,7 @@ def test_a_search_that_has_not_chosen_takes_a_device_without_torch():
 
 def test_torch_is_not_asked_for_rows_of_numpy(problem, monkeypatch):
     """device=None: where X is."""
-    monkeypatch.setattr("gferm.foreign.open_device", lambda name: pytest.fail(name))
+    monkeypatch.setattr("gferm.arrays.foreign.open_device", lambda name: pytest.fail(name))
     fit(FairRegressor(y_bins=2), problem).predict(problem.X_new)
 
 

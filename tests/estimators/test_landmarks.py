@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV, frontier
 from gferm.estimators import kernel_machine
-from gferm.nystroem import KernelRows
+from gferm.features.nystroem import KernelRows
 from gferm.solver import choose_solver
 from tests.estimators.models import LEARNERS, labels_for, learner, values
 from tests.problems import cell_mean_gaps

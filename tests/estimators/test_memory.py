@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gferm import FairClassifier, FairRegressor
-from gferm.nystroem import KernelRows
+from gferm.features.nystroem import KernelRows
 from gferm.solver.factorization import Cholesky
 
 MODELS = {

@@ -11,10 +11,10 @@ import pytest
 from sklearn.base import clone
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV
-from gferm.device import CPU, UNKNOWN, Device
+from gferm.arrays.device import CPU, UNKNOWN, Device
 from gferm.estimators.placing import MATRICES, in_words, with_room_for
-from gferm.kernels import Kernel
-from gferm.nystroem import KernelRows
+from gferm.features.kernel import Kernel
+from gferm.features.nystroem import KernelRows
 from gferm.solver.blocked import PANELS
 from gferm.solver.hat import PlacedHatMatrix
 from tests.gpu import lend_gpu, room

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from gferm.bins import Bins
 from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import check_claims
 from gferm.experiments.paper import LABEL_BINS, SHARES, methods_of
 from gferm.experiments.summary import summarize
 from gferm.experiments.tables import build_tables
+from gferm.fairness.bins import Bins
 from gferm.metrics.chance import chances_of_dgf, dgf_of_counts
 
 N_ROWS, N_FOLDS = 405, 10  # so folds differ in size

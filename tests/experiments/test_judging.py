@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gferm import metrics
-from gferm.bins import Bins, uniform_edges
-from gferm.cells import CellScheme
-from gferm.device import Device, open_device
+from gferm.arrays.device import Device, open_device
 from gferm.experiments.judging import JudgedRows, mean_gap
+from gferm.fairness.bins import Bins, uniform_edges
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.sensitive import SensitiveColumn
 from gferm.metrics.chance import dgf_of_counts
-from gferm.sensitive import SensitiveColumn
 from gferm.solver.nested import Rectangle
 
 CPU = open_device("cpu")

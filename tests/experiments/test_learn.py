@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm import frontier, metrics
-from gferm.device import Device
+from gferm.arrays.device import Device
 from gferm.experiments.folds import FoldSet
 from gferm.experiments.learn import Learner, mean_of_comparable
 from gferm.experiments.paper import COMPARED, SHARES, USUAL_BINS, methods_of

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gferm.bins import uniform_edges
 from gferm.datasets import load_crime, load_pupils
 from gferm.experiments.paper import BINARY, CONTINUOUS, LABEL_BINS
 from gferm.experiments.problems import PROBLEMS
+from gferm.fairness.bins import uniform_edges
 
 SHAPES = {"crime": (1994, 99), "pupils": (2287, 23)}
 

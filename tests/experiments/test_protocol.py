@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_info
 
-from gferm.device import open_device
+from gferm.arrays.device import open_device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import paper, protocol
 from gferm.experiments.journal import Journal

@@ -12,7 +12,7 @@ import scipy
 import sklearn
 
 import gferm
-from gferm.device import Device
+from gferm.arrays.device import Device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module

@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 
-from gferm.bins import Bins
 from gferm.exceptions import ExperimentError
 from gferm.experiments.paper import FIGURE_METHODS, Method
 from gferm.experiments.summary import COMPARED, POOLED, Spread, pool, summarize, whole_repeats
+from gferm.fairness.bins import Bins
 from gferm.metrics import dgf
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
 from tests.experiments.synthetic import make_records, make_rows, predict

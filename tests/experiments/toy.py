@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from gferm import Bins, FairRegressor, FairRegressorCV
-from gferm.bins import uniform_edges
-from gferm.device import open_device
+from gferm.arrays.device import open_device
 from gferm.experiments import folds, learn, problems, records, work
 from gferm.experiments.folds import FoldSet, outer_folds
 from gferm.experiments.learn import Learner
 from gferm.experiments.paper import KERNELS
 from gferm.experiments.problems import Problem, crime
 from gferm.experiments.work import Work
+from gferm.fairness.bins import uniform_edges
 
 ALPHAS = (1e-3, 0.03, 1.0, 30.0)
 GAMMAS = (0.003, 0.03, 0.3)

@@ -12,7 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from gferm import Bins, metrics
 from gferm.exceptions import OutsideBinsWarning
-from gferm.fairness_losses import FAIRNESS_LOSSES
+from gferm.fairness.fairness_losses import FAIRNESS_LOSSES
 from gferm.metrics import AVERAGES, cell_rates, cell_risks, dgf, loss_general_fairness
 
 GROUPS = "abc"

@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from gferm.bins import Bins
+from gferm.fairness.bins import Bins
 from gferm.metrics import AVERAGES, dgf
 from gferm.metrics.chance import Chance, chance_of_dgf, dgf_of_counts, shuffle_hits
 

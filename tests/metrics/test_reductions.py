@@ -5,8 +5,9 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from gferm import Bins
-from gferm.cells import CellScheme
-from gferm.contrasts import build_contrasts
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.constraint import build_contrasts
+from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics import (
     dgf,
     equal_opportunity_difference,
@@ -15,7 +16,6 @@ from gferm.metrics import (
     mean_distance,
     sensitive_correlation,
 )
-from gferm.sensitive import read_sensitive_features
 
 INF = float("inf")
 SIGNS = {"y_bins": [-1.5, 0, 1.5], "s_bins": [-0.5, 0.5, 1.5]}  # Y_K and S_Q of the remark

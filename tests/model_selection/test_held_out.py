@@ -24,7 +24,6 @@ from sklearn.model_selection import (
 )
 
 from gferm import FairClassifier, FairRegressor
-from gferm.bins import as_bins
 from gferm.exceptions import (
     ConstantModelWarning,
     InactiveConstraintWarning,
@@ -32,6 +31,7 @@ from gferm.exceptions import (
     SkippedComparisonWarning,
     UnreachableEpsilonError,
 )
+from gferm.fairness.bins import as_bins
 from gferm.losses import LOSSES
 from gferm.model_selection.held_out import HeldOut
 from gferm.model_selection.rows import read_rows

@@ -7,8 +7,9 @@ import pytest
 from sklearn.metrics import get_scorer
 
 from gferm import Bins, metrics
-from gferm.cells import CellScheme
 from gferm.estimators.training import TrainingData
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.sensitive import read_sensitive_features
 from gferm.model_selection.folds import SearchFold
 from gferm.model_selection.judge import EchoClassifier, EchoRegressor, Judge
 from gferm.model_selection.measures import (
@@ -19,7 +20,6 @@ from gferm.model_selection.measures import (
     error_measure,
     unfairness_measure,
 )
-from gferm.sensitive import read_sensitive_features
 
 N, SETTINGS = 80, 7
 RNG = np.random.default_rng(0)

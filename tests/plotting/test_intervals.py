@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gferm.cells import CellScheme
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.sensitive import SensitiveColumn
 from gferm.plotting.intervals import effective_rows, student, wilson
-from gferm.sensitive import SensitiveColumn
 
 
 @pytest.mark.parametrize(("hits", "rows"), [(0, 5), (3, 7), (40, 40), (120, 900)])

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 import gferm.solver.assemble as assemble
 from gferm import FairRegressor
-from gferm.blocks import row_blocks
+from gferm.arrays.blocks import row_blocks
 from tests.problems import make_problem
 
 

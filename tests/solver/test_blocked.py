@@ -6,7 +6,7 @@ The oracle is dense linear algebra by NumPy. Blocks are seven columns wide here.
 import numpy as np
 import pytest
 
-from gferm.device import CPU, Device
+from gferm.arrays.device import CPU, Device
 from gferm.solver import blocked
 from gferm.solver.blocked import BlockedCholesky, cholesky, is_positive_semidefinite
 from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError

@@ -5,11 +5,11 @@ import pytest
 from sklearn.model_selection import KFold
 
 from gferm import Bins, FairRegressor
-from gferm.cells import CellScheme
-from gferm.contrasts import build_contrasts
-from gferm.device import Device, open_device
-from gferm.kernels import Kernel
-from gferm.sensitive import SensitiveColumn
+from gferm.arrays.device import Device, open_device
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.constraint import build_contrasts
+from gferm.fairness.sensitive import SensitiveColumn
+from gferm.features.kernel import Kernel
 from gferm.solver.cell_contrasts import Bound, CellContrasts
 from gferm.solver.nested import AllRows, Rectangle
 from tests.problems import make_problem

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import gferm.solver.moments as moments_file
-from gferm.blocks import row_blocks
-from gferm.device import CPU
-from gferm.kernels import Kernel
-from gferm.landmarks import KernelRows
+from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import CPU
+from gferm.features.kernel import Kernel
+from gferm.features.landmarks import KernelRows
 from gferm.solver.assemble import linear_system
 from gferm.solver.crossval import Fold
 from gferm.solver.moments import Moments, sum_over, training_moments

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import KFold
 
 from gferm import FairRegressor
-from gferm.device import Device, open_device
+from gferm.arrays.device import Device, open_device
 from gferm.solver.nested import AllRows, Rectangle, join_parts
 from tests.problems import make_problem
 

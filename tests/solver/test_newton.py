@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from gferm import FairClassifier, FairRegressor
-from gferm.contrasts import no_contrasts
+from gferm.fairness.constraint import no_contrasts
 from gferm.losses import LOSSES
 from gferm.solver.assemble import linear_system
 from gferm.solver.fair_ridge import FairRidge

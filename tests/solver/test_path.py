@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, lsq_linear
 from sklearn.linear_model import lars_path_gram
 
-from gferm.pair_norm import PairNorm
+from gferm.fairness.pair_norm import PairNorm
 from gferm.solver.path import trace_path
 
 block_sizes = st.lists(st.integers(1, 5), min_size=1, max_size=5).map(tuple)

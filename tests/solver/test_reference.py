@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm import FairRegressor
-from gferm.kernels import Kernel
+from gferm.features.kernel import Kernel
 from gferm.solver.reference import solve_reference
 from tests.problems import make_problem
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gferm.device import CPU, Placed
+from gferm.arrays.device import CPU, Placed
 from gferm.solver import blocked
 from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
 from gferm.solver.refined import Refined

@@ -11,12 +11,12 @@ from sklearn.linear_model import HuberRegressor, LogisticRegression, QuantileReg
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from gferm import FairClassifier, FairRegressor
-from gferm.contrasts import no_contrasts
 from gferm.exceptions import InactiveConstraintWarning
-from gferm.kernels import Kernel
+from gferm.fairness.constraint import no_contrasts
+from gferm.features.kernel import Kernel
 from gferm.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, LogLoss, Quantile
 from gferm.solver.assemble import kernel_system, linear_system
-from gferm.solver.dual import balance, certify_fit
+from gferm.solver.certificate import balance, certify_fit
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.reference import solve_reference
 from gferm.solver.splitting import solve_by_splitting

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from gferm import Bins
-from gferm.cells import CellScheme
-from gferm.contrasts import build_contrasts, no_contrasts
 from gferm.exceptions import NothingToCompareError
-from gferm.sensitive import SensitiveColumn
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.constraint import build_contrasts, no_contrasts
+from gferm.fairness.sensitive import SensitiveColumn
 from gferm.solver.assemble import linear_system
 from gferm.solver.moments import Moments, sum_over
 from gferm.solver.origin import Origin

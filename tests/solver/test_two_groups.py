@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gferm.device import Device, open_device
-from gferm.pair_norm import PairNorm
+from gferm.arrays.device import Device, open_device
+from gferm.fairness.pair_norm import PairNorm
 from gferm.solver import two_groups
 from gferm.solver.path import trace_path
 from gferm.solver.two_groups import two_group_multipliers

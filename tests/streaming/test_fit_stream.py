@@ -10,7 +10,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from gferm import Bins, FairClassifier, FairRegressor, FairRegressorCV, threads
+from gferm import Bins, FairClassifier, FairRegressor, FairRegressorCV
+from gferm.arrays import threads
 from gferm.streaming import Chunk, fit_stream, search_stream
 from tests.problems import make_problem
 

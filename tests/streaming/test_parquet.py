@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from gferm import FairRegressor, threads
+from gferm import FairRegressor
+from gferm.arrays import threads
 from gferm.streaming import ParquetSource, fit_stream
 from tests.problems import make_problem
 

@@ -21,7 +21,7 @@ from gferm.progress import progress
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit
-    from gferm.frontier import Frontier
+    from gferm.estimators.frontier import Frontier
 
 N_EVENLY = 41  # stops at equal distances …
 MOST_BREAKPOINTS = 60  # … and at this many breakpoints, if there are more
@@ -107,7 +107,7 @@ def audit_along(
 
 
 def choose_stops(frontier: Frontier) -> tuple[Array, Any]:
-    """Give decreasing epsilons, and which of them are breakpoints."""
+    """Return decreasing epsilons, and which of them are breakpoints."""
     breaks = frontier.epsilons
     if breaks.size > MOST_BREAKPOINTS:
         breaks = breaks[np.unique(np.linspace(0, breaks.size - 1, MOST_BREAKPOINTS).astype(int))]

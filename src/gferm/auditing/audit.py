@@ -20,9 +20,9 @@ from gferm.auditing.outcome import bins_of_labels, read_outcome, require_complet
 from gferm.auditing.plan import Plan, read_levels
 from gferm.auditing.result import Audit
 from gferm.auditing.sums import Strata
-from gferm.cells import SensitiveBins
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness_losses import FairnessLoss
+from gferm.fairness.cells import SensitiveBins
+from gferm.fairness.fairness_losses import FairnessLoss
 from gferm.metrics.reading import Rows, labels, read_rows, same_length
 
 MOST_PAIRS = 50_000  # whose draws still fit into memory …

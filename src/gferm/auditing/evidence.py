@@ -105,7 +105,7 @@ def _ask(rows: Rows, outcome: Outcome, min_cell_size: int) -> Question:
 
 
 def _terms(rows: Rows, outcome: Outcome, question: Question) -> tuple[dict[str, Term], float]:
-    """Give the products whose sums are needed, and the standard deviation of the predictions."""
+    """Return the products whose sums are needed, and the standard deviation of the predictions."""
     weight = rows.weight
     terms = {name: Term(values, weight) for name, values in outcome.quantities.items()}
     if weight is not None:
@@ -126,7 +126,7 @@ def _terms(rows: Rows, outcome: Outcome, question: Question) -> tuple[dict[str, 
 
 
 def _standardise(values: Array, weight: Array | None) -> tuple[Array, float]:
-    """Give values in standard deviations from their mean (zeros if constant), and the deviation."""
+    """Return values in deviations from their mean (zeros if constant), and the deviation."""
     centred = values - np.average(values, weights=weight)
     spread = float(np.sqrt(np.average(centred**2, weights=weight)))
     if spread <= 1e-12 * np.abs(values).max():

@@ -13,7 +13,7 @@ from gferm.auditing.measures import MEASURES, WITHIN_BINS, Measure
 from gferm.auditing.result import Cell, Chance, Figure, Gap
 from gferm.auditing.shares import newcombe, wilson
 from gferm.auditing.sums import Tables
-from gferm.cells import Partition
+from gferm.fairness.cells import Partition
 from gferm.metrics import chance
 from gferm.metrics.cell_values import CellValues
 from gferm.metrics.reading import Rows
@@ -27,7 +27,7 @@ Reader = Callable[[Tables, str], CellValues]
 
 
 def find_figures(evidence: Evidence) -> Iterator[Figure]:
-    """Give every figure that applies."""
+    """Return every figure that applies."""
     for measure in MEASURES:
         seen = measure.value(evidence.seen, evidence.question)
         if seen is not None:
@@ -51,7 +51,7 @@ def _figure(measure: Measure, seen: float, evidence: Evidence) -> Figure:
 def covering_interval(
     measure: Measure, seen: float, draws: Array, null: Chance | None, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Give the quantiles of what a figure may really be: those of the draws, or their mirror image.
+    """Return quantiles of what a figure may really be: those of the draws, or their mirror image.
 
     Noise makes a mean of |gaps| larger, and drawing again adds noise once more: the draws lie too
     high by as much as the figure itself does, so the lower end is that of their mirror image at the
@@ -70,12 +70,12 @@ def covering_interval(
 
 
 def find_cells(evidence: Evidence) -> Iterator[Cell]:
-    """Give every cell, the empty ones too."""
+    """Return every cell, the empty ones too."""
     return _describe(evidence, Tables.of)
 
 
 def find_groups(evidence: Evidence) -> Iterator[Cell]:
-    """Give every whole group, whatever the labels."""
+    """Return every whole group, whatever the labels."""
     return _describe(evidence, Tables.groups)
 
 
@@ -120,7 +120,7 @@ def _quantiles(table: Array | None, k: int, q: int) -> tuple[float, ...] | None:
 
 
 def find_gaps(evidence: Evidence, kind: str) -> Iterator[Gap]:
-    """Give the differences of every compared pair of cells."""
+    """Return the differences of every compared pair of cells."""
     least = evidence.question.min_cell_size
     values = evidence.seen.of(kind)
     pairs = values.compared(least)
@@ -176,7 +176,7 @@ def _drawn_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Ar
 
 
 def effective_rows(part: Partition, rows: Rows) -> Array:
-    """Give Kish's (Σw)²/Σw² of the rows with a label bin of each cell: unweighted, their number."""
+    """Return Kish's (Σw)²/Σw² of each cell's rows with a label bin: unweighted, their number."""
     weight = np.ones(rows.y.size) if rows.weight is None else rows.weight
     inside = (part.cell_of >= 0) & (rows.cells.label_codes >= 0)
     mass, squares = (

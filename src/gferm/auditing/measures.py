@@ -18,7 +18,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.auditing.outcome import CLASSES
 from gferm.auditing.sums import Tables
-from gferm.cells import Score
+from gferm.fairness.cells import Score
 from gferm.metrics.cell_values import CellValues, average_gaps
 
 WITHIN_BINS, EVERYBODY = "within label bins", "among everybody"
@@ -148,7 +148,7 @@ def _covariance(tables: Tables, question: Question) -> Array | None:
 
 
 def _comparable(tables: Tables, score: Score, question: Question) -> list[int]:
-    """Give the label bins whose rows differ in the attribute, as contrasts.py has them."""
+    """Return the label bins whose rows differ in the attribute, as contrasts.py has them."""
     cells, least = tables.cells, max(question.min_cell_size, 2)
     each = [score.values[cells.label_codes == k] for k in range(cells.label_bins.n_bins)]
     return [k for k, s in enumerate(each) if s.size >= least and np.ptp(s) > 0.0]

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.bins import Bins, CategoryBins
-from gferm.fairness_losses import FairnessLoss, fairness_loss
-from gferm.foreign import as_numpy
+from gferm.arrays.foreign import as_numpy
+from gferm.fairness.bins import Bins, CategoryBins
+from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
 from gferm.metrics.reading import Rows
 
 NUMBERS, CLASSES = "numbers", "classes"
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def bins_of_labels(y_true: npt.NDArray[Any], y_pred: npt.NDArray[Any], y_bins: Any) -> Any:
-    """Give the bins of the label: the classes where these are classes, else what was asked for."""
+    """Return the bins of the label: the classes if these are classes, else what was asked for."""
     if isinstance(y_bins, CategoryBins):
         _require_classes(y_pred, list(dict.fromkeys([*_levels(y_true), *y_bins.levels])))
     if isinstance(y_bins, Bins) or not _are_classes(y_true, y_pred, y_bins):
@@ -114,7 +114,7 @@ def read_outcome(rows: Rows, loss: str | FairnessLoss) -> Outcome:
 
 
 def hold_everything(bins: Bins) -> bool:
-    """Say whether there is one bin, in which every number lies."""
+    """Return whether there is one bin, in which every number lies."""
     return (
         bins.n_bins == 1
         and not bins.selective

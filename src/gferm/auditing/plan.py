@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from gferm.fairness_losses import FairnessLoss, fairness_loss
+from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
 
 LEAST = {"n_boot": 0, "n_permutations": 0, "min_cell_size": 1, "small_cell_size": 1}
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 import numpy as np
 
 from gferm.arrays import Array
+from gferm.arrays.threads import for_each
 from gferm.auditing.sums import MASS, Strata, Sums, Term, Terms
-from gferm.threads import for_each
 
 BLOCK = 2**19  # drawn rows held at once by a thread
 
@@ -30,7 +30,7 @@ DrawBlock = Callable[[int, np.random.Generator], Array]
 
 
 def observed(strata: Strata, terms: Terms) -> Sums:
-    """Give the sums of the sample itself: one draw."""
+    """Return the sums of the sample itself: one draw."""
     return {
         name: np.add.reduceat(term.product[strata.order], strata.starts)[None]
         for name, term in terms.items()
@@ -38,7 +38,7 @@ def observed(strata: Strata, terms: Terms) -> Sums:
 
 
 def bootstrap(strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generator) -> Sums:
-    """Give the sums of rows with random weights; their mass is one of them."""
+    """Return the sums of rows with random weights; their mass is one of them."""
     n, starts, sizes = strata.order.size, strata.starts, strata.sizes
     terms = {MASS: Term(np.ones(n)), **terms}
     values = np.column_stack([term.product[strata.order] for term in terms.values()])
@@ -57,7 +57,7 @@ def bootstrap(strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generat
 def shuffles(
     strata: Strata, terms: Terms, n_draws: int, rng: np.random.Generator, *, everybody: bool = False
 ) -> Sums:
-    """Give the sums with predictions shuffled against groups, within label bins or altogether."""
+    """Return the sums with predictions shuffled against groups, within label bins or altogether."""
     n = strata.order.size
     sorted_terms = [term.take(strata.order) for term in terms.values()]
     exchangeable = strata.exchangeable(everybody=everybody)

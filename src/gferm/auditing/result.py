@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from gferm.auditing.plan import Plan
-    from gferm.frontier import Frontier
+    from gferm.estimators.frontier import Frontier
     from gferm.metrics.reading import Rows
 
 
@@ -238,7 +238,7 @@ class Audit:
         return tuple(cell for cell in self.cells if cell.note == "small")
 
     def gaps(self, kind: str = "rate") -> tuple[Gap, ...]:
-        """Give every compared pair of cells, by their "rate", "prediction", "residual" or "error".
+        """Return every compared pair of cells by "rate", "prediction", "residual" or "error".
 
         Raises
         ------
@@ -252,7 +252,7 @@ class Audit:
         return tuple(gap for gap in self.all_gaps if gap.kind == kind)
 
     def to_frame(self, what: str = "cells") -> Any:
-        """Give a tidy pandas DataFrame.
+        """Return a tidy pandas DataFrame.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class Audit:
         return pd.DataFrame([_flat(asdict(row), levels) for row in rows], columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain Python objects, ready for JSON: None stands for NaN."""
+        """Return everything as plain Python objects, ready for JSON: None stands for NaN."""
         parts = {
             name: getattr(self, name)
             for name in ("task", "positive", "n_rows", "outside", "settings")

@@ -18,7 +18,7 @@ from gferm.arrays import Array
 
 
 def wilson(share: Array, n: Array, level: float) -> Array:
-    """Give the quantile of shares of ``n`` rows; NaN where there is no row."""
+    """Return the quantile of shares of ``n`` rows; NaN where there is no row."""
     z = ndtri(level)
     with np.errstate(invalid="ignore", divide="ignore"):
         # rounding may leave a share of weighted rows a little beyond 0 or 1
@@ -28,7 +28,7 @@ def wilson(share: Array, n: Array, level: float) -> Array:
 
 
 def newcombe(first: Array, second: Array, n_first: Array, n_second: Array, level: float) -> Array:
-    """Give the quantile of the difference of two independent shares."""
+    """Return the quantile of the difference of two independent shares."""
     from_first = wilson(first, n_first, level) - first
     from_second = second - wilson(second, n_second, 1.0 - level)
     found: Array = first - second + np.copysign(np.hypot(from_first, from_second), level - 0.5)

@@ -38,7 +38,7 @@ SHOWN = (  # in the table of before and after, and in this order on the cards
 def summarize(
     audit: Audit, stops: Sequence[Stop] = (), *, title: str | None = None
 ) -> dict[str, Any]:
-    """Give everything that the page shows.
+    """Return everything that the page shows.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def summarize(
 
 
 def _digits(name: str, audit: Audit, stops: Sequence[Stop]) -> int:
-    """Give the decimals in which a figure is written, the same at every stop."""
+    """Return the decimals in which a figure is written, the same at every stop."""
     if audit.figures[name].unit == SHARE:
         return 3
     return decimals([audit.figures[name].value, *(stop.figures[name].value for stop in stops)])

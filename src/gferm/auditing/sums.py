@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array, Codes
-from gferm.cells import Cells, Partition
+from gferm.fairness.cells import Cells, Partition
 from gferm.metrics.cell_values import CellValues
 
 MASS = "weight"
@@ -51,7 +51,7 @@ class Term:
         return self.own if self.place is None else self.own * self.place
 
     def take(self, rows: Codes) -> Term:
-        """Give the term with its rows in another order."""
+        """Return the term with its rows in another order."""
         return Term(self.own[rows], None if self.place is None else self.place[rows])
 
 
@@ -98,7 +98,7 @@ class Strata:
         return np.diff(self.starts, append=self.order.size)
 
     def exchangeable(self, *, everybody: bool) -> list[Codes]:
-        """Give the places whose rows a shuffle may exchange, of one label bin or of everybody.
+        """Return the places whose rows a shuffle may exchange, of one label bin or of everybody.
 
         Rows that are in no group of an attribute stay apart: they are not compared, and would
         bring their predictions into the groups that are.
@@ -130,7 +130,7 @@ class Tables:
     spread: float
 
     def of(self, quantity: str) -> CellValues:
-        """Give the mean of a quantity in each cell, (n_draws, K, Q) for each partition."""
+        """Return the mean of a quantity in each cell, (n_draws, K, Q) for each partition."""
         pairs = zip(self.cells.partitions, self._cell_sums(quantity), self._mass, strict=True)
         return CellValues(
             self.cells,
@@ -138,7 +138,7 @@ class Tables:
         )
 
     def groups(self, quantity: str) -> CellValues:
-        """Give the mean of a quantity in each whole group, (n_draws, 1, Q) for each partition."""
+        """Return the mean of a quantity in each whole group, (n_draws, 1, Q) for each partition."""
         pooled = self.cells.pooled()
         tables = []
         for part, codes in zip(pooled.partitions, self.strata.groups, strict=True):
@@ -149,18 +149,18 @@ class Tables:
         return CellValues(pooled, tuple(tables))
 
     def total(self, quantity: str) -> Array:
-        """Give the mean of a quantity over all rows, (n_draws,)."""
+        """Return the mean of a quantity over all rows, (n_draws,)."""
         return _mean(self._sums_of(quantity).sum(axis=1), self._sums_of(MASS).sum(axis=1))
 
     def covariances(self, attribute: str) -> Array:
-        """Give the covariance of predictions and attribute in each label bin, (n_draws, K)."""
+        """Return the covariance of predictions and attribute in each label bin, (n_draws, K)."""
         into = _member(self.strata.label_codes, self.cells.label_bins.n_bins)
         f, s, fs = (self._sums_of(name) @ into for name in moments_with(attribute))
         mass = self._sums_of(MASS) @ into
         return self.spread * (_mean(fs, mass) - _mean(f, mass) * _mean(s, mass))
 
     def correlations(self, attribute: str) -> Array:
-        """Give the correlation of predictions and attribute over all rows, (n_draws,)."""
+        """Return the correlation of predictions and attribute over all rows, (n_draws,)."""
         f, s, fs = map(self.total, moments_with(attribute))
         spread_f = self.total(SQUARED) - f**2
         spread_s = self.total(squared(attribute)) - s**2

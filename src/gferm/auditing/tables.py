@@ -30,7 +30,7 @@ MEANS = (  # of a cell: the field, its heading, and how soon it gives way where 
 
 
 def heading(audit: Audit) -> str:
-    """Say what was audited, in a line."""
+    """Return what was audited, in a line."""
     what = [*audit.attributes, *(f"{name} (continuous)" for name in audit.continuous)]
     n = len(audit.label_bins)
     one, many = ("label bin", "label bins") if audit.task == NUMBERS else ("class", "classes")
@@ -39,7 +39,7 @@ def heading(audit: Audit) -> str:
 
 
 def sheets(audit: Audit) -> list[Sheet]:
-    """Give the tables: figures, groups, cells."""
+    """Return the tables: figures, groups, cells."""
     found = [figures_sheet(tuple(audit.figures.values()))]
     if audit.groups:
         found.append(_means_sheet("groups", "Whole groups", audit.groups))
@@ -119,7 +119,7 @@ def as_text(audit: Audit) -> str:
 
 
 def as_rich(audit: Audit) -> Any:
-    """Give what a rich console prints."""
+    """Return what a rich console prints."""
     from rich.console import Group
     from rich.text import Text
 

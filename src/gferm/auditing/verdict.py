@@ -43,7 +43,7 @@ WORDS = {
 
 
 def judge(audit: Audit) -> Iterator[Statement]:
-    """Give the sentences, the most important first."""
+    """Return the sentences, the most important first."""
     known = [audit.figures[name] for name in JUDGED if name in audit.figures]
     yield _headline(audit, known)
     for figure in known:
@@ -90,7 +90,7 @@ def _headline(audit: Audit, figures: list[Figure]) -> Statement:
 
 
 def _can_be_seen(n_shuffles: int, n_figures: int = 1) -> bool:
-    """Say whether the smallest p of so many shuffles is below the level at all."""
+    """Return whether the smallest p of so many shuffles is below the level at all."""
     return n_figures / (1 + n_shuffles) < LEVEL
 
 
@@ -145,7 +145,7 @@ def _where(audit: Audit) -> Iterator[Statement]:
 
 
 def _excess(gap: Gap) -> float:
-    """Say how far beyond chance a gap is."""
+    """Return how far beyond chance a gap is."""
     return max(gap.null_low - gap.value, gap.value - gap.null_high)
 
 

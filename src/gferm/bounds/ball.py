@@ -65,7 +65,7 @@ class Ball:
 def ball_of(
     model: FairModel, X: Any, radius: float | None, kappa: float | None
 ) -> tuple[Ball, list[str]]:
-    """Give the ball, and what it assumes.
+    """Return the ball, and what it assumes.
 
     Parameters
     ----------

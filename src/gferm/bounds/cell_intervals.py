@@ -25,7 +25,7 @@ import numpy.typing as npt
 from gferm.arrays import Array
 from gferm.bounds.concentration import LowHigh
 from gferm.bounds.pair_gaps import Interval, gap_intervals, largest_sum, pairs_of
-from gferm.cells import Cells
+from gferm.fairness.cells import Cells
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = tuple[Mask, ...]  # (K, n_pairs) of each partition
@@ -89,7 +89,7 @@ class CellIntervals:
                 yield part.name, labels[k], (part.groups[p[j]], part.groups[q[j]]), interval
 
     def average(self, average: str, compared: Pairs | None = None) -> Interval:
-        """Give the interval of an average of |gap|; ``compared`` are the pairs of "compared"."""
+        """Return the interval of an average of |gap|; ``compared`` are the pairs of "compared"."""
         populated = [populated_pairs(part.counts, 1) for part in self.cells.partitions]
         if average == "compared":
             of_mean = populated if compared is None else compared

@@ -16,7 +16,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.bounds.cell_intervals import populated_pairs
 from gferm.bounds.pair_gaps import largest_sum
-from gferm.cells import Cells
+from gferm.fairness.cells import Cells
 
 
 class CellSums:
@@ -51,7 +51,7 @@ class CellSums:
         return sum((2 * len(row) - 2) * sum(map(bound, row)) for row in self.counts)
 
     def largest(self, gap: float) -> float:
-        """Give the largest sum over ordered pairs, if no single gap exceeds ``gap``."""
+        """Return the largest sum over ordered pairs, if no single gap exceeds ``gap``."""
         total = 0.0
         for part in self.cells.partitions:
             low = np.zeros(part.counts.shape)

@@ -16,13 +16,13 @@ from typing import Any
 
 from sklearn.utils import check_scalar
 
-from gferm.bins import BinsLike
 from gferm.bounds.document import document, table
 from gferm.bounds.held_out import HeldOutBounds, judge_held_out
 from gferm.bounds.rows import HeldOutRows, read_held_out
 from gferm.bounds.theorem import TheoremBounds, apply_theorem, why_not
 from gferm.bounds.verdict import verdict
-from gferm.cells import SensitiveBins
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import SensitiveBins
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +53,15 @@ class Certificate:
         return "\n".join(verdict(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain JSON types; numbers that are not finite become None."""
+        """Return everything as plain JSON types; numbers that are not finite become None."""
         return document(self)
 
     def to_json(self, **options: Any) -> str:
-        """Give `to_dict` as JSON; ``options`` go to json.dumps."""
+        """Return `to_dict` as JSON; ``options`` go to json.dumps."""
         return json.dumps(self.to_dict(), **{"ensure_ascii": False, "allow_nan": False, **options})
 
     def to_frame(self, of: str = "bounds") -> Any:
-        """Give a tidy pandas DataFrame.
+        """Return a tidy pandas DataFrame.
 
         Parameters
         ----------

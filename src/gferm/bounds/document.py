@@ -24,7 +24,7 @@ PER_PAIR = ("epsilon", "epsilon_hat", "trained_with", "violation")
 
 
 def document(certificate: Certificate) -> Row:
-    """Give the whole certificate as plain types."""
+    """Return the whole certificate as plain types."""
     theorem = certificate.theorem
     whole = {
         "delta": certificate.delta,
@@ -39,7 +39,7 @@ def document(certificate: Certificate) -> Row:
 
 
 def table(certificate: Certificate, name: str) -> list[Row]:
-    """Give the rows of one table: "bounds", "cells" or "pairs"."""
+    """Return the rows of one table: "bounds", "cells" or "pairs"."""
     held_out, theorem = certificate.held_out, certificate.theorem
     if name == "cells":
         return [row for one in held_out.quantities for row in _cells(one)]

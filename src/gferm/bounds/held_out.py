@@ -28,7 +28,7 @@ from gferm.bounds.cell_intervals import CellIntervals, Pairs, populated_pairs
 from gferm.bounds.pair_gaps import Interval
 from gferm.bounds.rows import HeldOutRows
 from gferm.bounds.span import CLASSES
-from gferm.cells import Cells
+from gferm.fairness.cells import Cells
 from gferm.metrics.cell_values import AVERAGES
 
 RATE, PREDICTION, RESIDUAL = "rate", "prediction", "residual"

@@ -22,7 +22,7 @@ ROUNDING = 1e-8  # of the quotient, which must not come out too small
 
 
 def loss_on_ball(loss: Loss, reach: float, y_range: tuple[float, float]) -> Class:
-    """Give Lipschitz constant and range of a loss on the ball.
+    """Return Lipschitz constant and range of a loss on the ball.
 
     Parameters
     ----------
@@ -46,6 +46,6 @@ def loss_on_ball(loss: Loss, reach: float, y_range: tuple[float, float]) -> Clas
 
 
 def risk_of_middle(loss: Loss, y_range: tuple[float, float]) -> float:
-    """Give the largest loss of the constant in the middle of the range, which needs no rows."""
+    """Return the largest loss of the constant in the middle of the range, which needs no rows."""
     y = np.array(y_range, dtype=float)
     return float(loss.value(y, np.full(2, y.mean())).max())

@@ -58,7 +58,7 @@ def pairs_of(n_groups: int) -> tuple[Codes, Codes]:
 
 
 def gap_intervals(low: Array, high: Array) -> LowHigh:
-    """Give the interval of |z_p − z_q| for every pair."""
+    """Return the interval of |z_p − z_q| for every pair."""
     p, q = pairs_of(low.shape[-1])
     apart = np.maximum(low[..., p] - high[..., q], low[..., q] - high[..., p])
     return np.maximum(apart, 0.0), np.maximum(
@@ -67,7 +67,7 @@ def gap_intervals(low: Array, high: Array) -> LowHigh:
 
 
 def largest_sum(low: Array, high: Array, weight: Array) -> float:
-    """Give the largest Σ weight |z_p − z_q| over the box, summed over label bins.
+    """Return the largest Σ weight |z_p − z_q| over the box, summed over label bins.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Class:
 
 
 def power_of_two(norm: float) -> int:
-    """Give the smallest j with norm ≤ 2^j; 0 for the zero function."""
+    """Return the smallest j with norm ≤ 2^j; 0 for the zero function."""
     mantissa, exponent = frexp(norm)  # norm = mantissa 2^exponent, mantissa in [1/2, 1)
     return exponent - 1 if mantissa == 0.5 else exponent
 

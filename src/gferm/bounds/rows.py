@@ -15,15 +15,15 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
+from gferm.arrays.foreign import as_numpy
 from gferm.bounds.scheme import cells_as_trained, cells_of_own_bins, require_rows_in_cells
 from gferm.bounds.span import Span, choose_span, is_everything
-from gferm.cells import Cells, SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.training import read_label
-from gferm.foreign import as_numpy
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics.reading import labels, same_length
-from gferm.sensitive import read_sensitive_features
 
 
 @dataclass(frozen=True, eq=False)

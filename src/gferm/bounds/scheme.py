@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.bins import Bins, BinsLike, as_bins
 from gferm.bounds.span import is_everything
-from gferm.cells import Cells, CellScheme, SensitiveBins
-from gferm.sensitive import SensitiveColumn
+from gferm.fairness.bins import Bins, BinsLike, as_bins
+from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
+from gferm.fairness.sensitive import SensitiveColumn
 
 UNNAMED = "sensitive"  # what a column is called that came without a name
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.bins import Bins
+from gferm.fairness.bins import Bins
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ CLASSES = Span(-1.0, 1.0, "the signs of two classes")
 
 
 def is_everything(bins: Bins) -> bool:
-    """Say whether these bins are a single one without ends."""
+    """Return whether these bins are a single one without ends."""
     return not bins.selective and bins.labels == ("all",)
 
 

@@ -20,7 +20,7 @@ GAPS = {
 
 
 def verdict(certificate: Certificate) -> list[str]:
-    """Give the lines of the verdict."""
+    """Return the lines of the verdict."""
     lines = list(_held_out(certificate.held_out, certificate.delta))
     theorem = certificate.theorem
     if theorem is None:

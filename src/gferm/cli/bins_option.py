@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.bins import WORDS, Bins, BinsLike
 from gferm.cli.columns import nearest, split_names
 from gferm.cli.terminal import InputError
+from gferm.fairness.bins import WORDS, Bins, BinsLike
 
 HOW = "give a number of bins, edges such as 0,0.5,1, or quantile:5"
 

@@ -28,7 +28,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def find_column(name: str, columns: Sequence[str], option: str) -> str:
-    """Give the name back if there is such a column, else say which is nearest."""
+    """Return the name back if there is such a column, else say which is nearest."""
     if name not in columns:
         raise InputError(f"{option} {name!r} is no column of the data; {nearest(name, columns)}")
     return name
@@ -57,7 +57,7 @@ def row(place: int) -> str:
 
 
 def kind_of(values: pd.Series) -> Kind:
-    """Say what a column holds, missing values aside."""
+    """Return what a column holds, missing values aside."""
     types = pd.api.types
     if isinstance(values.dtype, pd.CategoricalDtype):
         return "words"
@@ -68,7 +68,7 @@ def kind_of(values: pd.Series) -> Kind:
 
 
 def as_numbers(values: pd.Series) -> Array:
-    """Give a column of numbers as doubles, NaN where there is none."""
+    """Return a column of numbers as doubles, NaN where there is none."""
     if values.dtype == np.float64:  # as it is, without a copy
         return np.asarray(values)
     numbers: Array = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -89,7 +89,7 @@ def first_number(values: pd.Series) -> int | None:
 
 
 def texts_of(values: pd.Series) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """Give the code of each row and the texts they stand for; −1 where a value is missing."""
+    """Return the code of each row and the texts they stand for; −1 where a value is missing."""
     codes, found = pd.factorize(values)
     return codes, [_text_of(value) for value in found.tolist()]
 

@@ -152,7 +152,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def is_categorical(values: pd.Series, categorical: Sequence[str]) -> bool:
-    """Say whether a feature is taken as words; refuse what is fit for neither."""
+    """Return whether a feature is taken as words; refuse what is fit for neither."""
     name = str(values.name)
     if not values.notna().any():
         raise InputError(f"column {name!r} has no value in any row; leave it out with --drop.")

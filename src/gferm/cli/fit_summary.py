@@ -20,7 +20,7 @@ FEW = 20  # rows; cells with fewer are marked
 
 
 def summary_of_fit(found: Mapping[str, Any]) -> RenderableType:
-    """Give the facts, then a table of cells for each attribute."""
+    """Return the facts, then a table of cells for each attribute."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold", no_wrap=True)
     facts.add_column(overflow="fold")

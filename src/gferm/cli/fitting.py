@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.pipeline import Pipeline
 
 from gferm.arrays import Array
+from gferm.arrays.device import open_device
 from gferm.cli.bins_option import read_class_bins, read_group_bins, read_label_bins
 from gferm.cli.columns import nearest
 from gferm.cli.features import RULE, TablePreparation
@@ -24,7 +25,6 @@ from gferm.cli.learning_data import DataOptions, read_learning_data
 from gferm.cli.model_file import SavedModel, save_model
 from gferm.cli.roles import LearningRows, Roles, Task
 from gferm.cli.terminal import InputError, stage
-from gferm.device import open_device
 from gferm.estimators import FairClassifier, FairRegressor
 from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from gferm.model_selection import FairClassifierCV, FairRegressorCV
@@ -139,7 +139,7 @@ def require_known(options: FitOptions) -> None:
 def estimator_params(
     options: FitOptions, roles: Roles, rows: LearningRows, matrix: Array
 ) -> dict[str, Any]:
-    """Give the arguments of the estimator; refuse a kernel matrix that fits into no memory."""
+    """Return the arguments of the estimator; refuse a kernel matrix that fits into no memory."""
     params = dict(options.params)
     if params.get("kernel", "rbf") != "linear" and params.get("n_landmarks") is None:
         require_memory(len(matrix))
@@ -153,12 +153,12 @@ def estimator_params(
 
 
 def given(rows: LearningRows) -> dict[str, Any]:
-    """Give what goes to `fit` beside the matrix."""
+    """Return what goes to `fit` beside the matrix."""
     return {"y": rows.y, "sensitive_features": rows.sensitive, "sample_weight": rows.weight}
 
 
 def describe_model(model: Any, task: Task) -> dict[str, Any]:
-    """Say what a fitted model is, whom it compared and how well it is proved."""
+    """Return what a fitted model is, whom it compared and how well it is proved."""
     cells, contrasts, solver = model.cells_, model.contrasts_, model.solver_
     sizes = [len(block.kept) for block in contrasts.blocks]
     possible = [len(block.groups) for block in contrasts.blocks]

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from gferm.auditing import Audit, audit
-from gferm.bins import Bins
 from gferm.cli.bins_option import read_class_bins, read_group_bins, read_label_bins
 from gferm.cli.columns import find_column, find_columns, first_number, kind_of, nearest, split_names
 from gferm.cli.model_file import SavedModel, load_model
@@ -22,7 +21,8 @@ from gferm.cli.predicting import predict_table
 from gferm.cli.read_table import read_table
 from gferm.cli.roles import Task, keep_complete, read_sensitive, read_target, read_weight
 from gferm.cli.terminal import InputError, stage
-from gferm.fairness_losses import FAIRNESS_LOSSES
+from gferm.fairness.bins import Bins
+from gferm.fairness.fairness_losses import FAIRNESS_LOSSES
 
 PREDICTION = "prediction of the model"
 
@@ -159,7 +159,7 @@ def read_judged_rows(
 def bins_of_audit(
     options: AuditOptions, rows: JudgedRows, saved: SavedModel | None = None
 ) -> dict[str, Any]:
-    """Give y_bins and s_bins: what was asked for, else what the model was fitted with."""
+    """Return y_bins and s_bins: what was asked for, else what the model was fitted with."""
     found: dict[str, Any] = {}
     if saved is not None and saved.model.cells_ is not None:
         scheme = saved.model.cells_.scheme
@@ -181,7 +181,7 @@ def bins_of_audit(
 
 
 def _task_of(target: pd.Series, prediction: pd.Series | None, y_bins: str | None) -> Task:
-    """Say what is judged: words are classes, and so is what --y-bins names as such.
+    """Return what is judged: words are classes, and so is what --y-bins names as such.
 
     So are the same two whole numbers on both sides, as in `gferm.audit`.
     """

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 import gferm
 from gferm.cli.terminal import InputError
 from gferm.cli.whole_file import whole_file
-from gferm.contrasts import no_contrasts
+from gferm.fairness.constraint import no_contrasts
 
 FORMAT = 1
 PAGE, SCHEMA = "gferm.json", "schema.json"
@@ -34,24 +34,24 @@ STEPS = ("prepare", "model")
 
 # What skops must be told to trust …
 GFERM_TYPES = (
-    "gferm.bins.AutoBins",
-    "gferm.bins.CategoryBins",
-    "gferm.bins.DerivedEdgeBins",
-    "gferm.bins.EdgeBins",
-    "gferm.bins.NoBins",
-    "gferm.bins.OneBin",
-    "gferm.bins.QuantileBins",
-    "gferm.bins.RangeBins",
-    "gferm.cells.CellScheme",
-    "gferm.cells.Cells",
-    "gferm.cells.Partition",
-    "gferm.cells.Score",
+    "gferm.fairness.bins.AutoBins",
+    "gferm.fairness.bins.CategoryBins",
+    "gferm.fairness.bins.DerivedEdgeBins",
+    "gferm.fairness.bins.EdgeBins",
+    "gferm.fairness.bins.NoBins",
+    "gferm.fairness.bins.OneBin",
+    "gferm.fairness.bins.QuantileBins",
+    "gferm.fairness.bins.RangeBins",
+    "gferm.fairness.cells.CellScheme",
+    "gferm.fairness.cells.Cells",
+    "gferm.fairness.cells.Partition",
+    "gferm.fairness.cells.Score",
     "gferm.cli.features.TablePreparation",
-    "gferm.contrasts.Block",
-    "gferm.contrasts.Contrasts",
+    "gferm.fairness.constraint.Block",
+    "gferm.fairness.constraint.Contrasts",
     "gferm.estimators.classifier.FairClassifier",
     "gferm.estimators.regressor.FairRegressor",
-    "gferm.pair_norm.PairNorm",
+    "gferm.fairness.pair_norm.PairNorm",
     "gferm.solver.choice.SolverChoice",
     "scipy.sparse._csr.csr_array",
 )
@@ -128,7 +128,7 @@ def save_model(model: SavedModel, path: Path) -> None:
 
 
 def without_rows(model: Any) -> Any:
-    """Give a fitted model that keeps the counts of its cells and forgets who was in them.
+    """Return a fitted model that keeps the counts of its cells and forgets who was in them.
 
     The group and the label of every person it learned from are nobody's business who gets the
     file; what they compare with is in ``cells_.partitions`` and ``contrasts_.blocks``. (A kernel
@@ -228,7 +228,7 @@ def _require_trusted(schema: Any, path: Path) -> None:
 
 
 def _types(schema: Any) -> Iterator[tuple[str, str]]:
-    """Give the type and the kind of every node of a skops schema, however deep."""
+    """Return the type and the kind of every node of a skops schema, however deep."""
     left = [schema]
     while left:
         node = left.pop()
@@ -242,7 +242,7 @@ def _types(schema: Any) -> Iterator[tuple[str, str]]:
 
 
 def _sklearn() -> str:
-    """Give major and minor version: what is saved does not change between patches."""
+    """Return major and minor version: what is saved does not change between patches."""
     return ".".join(version("scikit-learn").split(".")[:2])
 
 

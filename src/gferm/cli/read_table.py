@@ -141,19 +141,19 @@ def _separator_of(head: str) -> str:
 
 
 def _may_be_cut(table: pa.Table) -> bool:
-    """Say whether there are texts: only these hold line ends, which slow the reading down."""
+    """Return whether there are texts: only these hold line ends, which slow the reading down."""
     return any(pa.types.is_string(kind) or pa.types.is_binary(kind) for kind in table.schema.types)
 
 
 def _has_quotes(path: Path) -> bool:
-    """Say whether a text may hold line ends; looking costs less than allowing for it."""
+    """Return whether a text may hold line ends; looking costs less than allowing for it."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         packed = content[:2] == b"\x1f\x8b" or path.suffix.lower() in {".gz", ".bz2", ".zst"}
         return packed or content.find(b'"') >= 0
 
 
 def _has_decimal_commas(start: str) -> bool:
-    """Say whether the cells of the first lines have numbers like 1,5 and none like 1.5."""
+    """Return whether the cells of the first lines have numbers like 1,5 and none like 1.5."""
     cells = [cell.strip() for line in start.splitlines()[1:-1] for cell in line.split(";")]
     cells = cells or [cell.strip() for cell in start.splitlines()[-1].split(";")]
     return any(re.fullmatch(r"[+-]?\d+,\d+", cell) for cell in cells) and not any(

@@ -21,15 +21,15 @@ from sklearn.model_selection import train_test_split
 
 from gferm.arrays import Array
 from gferm.auditing import Audit, audit
-from gferm.cells import CellScheme
 from gferm.cli.columns import find_columns
 from gferm.cli.features import TablePreparation, is_categorical
 from gferm.cli.fitting import FitOptions, require_known, require_memory
 from gferm.cli.judging import AuditOptions, JudgedRows, bins_of_audit, read_judged_rows
 from gferm.cli.model_file import SavedModel, load_model
 from gferm.cli.terminal import InputError, stage
-from gferm.frontier import Frontier, frontier
-from gferm.sensitive import read_sensitive_features
+from gferm.estimators.frontier import Frontier, frontier
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.sensitive import read_sensitive_features
 
 Rows = npt.NDArray[np.intp]
 
@@ -161,7 +161,7 @@ def _trace(
 
 
 def _kernel_of(options: ReportOptions, saved: SavedModel | None) -> dict[str, Any]:
-    """Give kernel, gamma and alpha: as asked for, else the saved model's, else the usual ones."""
+    """Return kernel, gamma and alpha: as asked for, else the saved model's, else the usual ones."""
     found = {"kernel": "linear", "gamma": None, "alpha": 1.0}
     if saved is not None:
         found = {name: getattr(saved.model, name) for name in found}
@@ -169,7 +169,7 @@ def _kernel_of(options: ReportOptions, saved: SavedModel | None) -> dict[str, An
 
 
 def _features(rows: JudgedRows, options: ReportOptions, saved: SavedModel | None) -> list[str]:
-    """Give the columns to learn the frontier from: the saved model's, or all that have no use."""
+    """Return the columns to learn the frontier from: the saved model's, or all that have no use."""
     asked, columns = options.judged, list(rows.table.columns)
     dropped = find_columns(options.drop, columns, "--drop")
     offered = set(columns) - set(rows.attributes) if saved is None else set(saved.features)

@@ -141,7 +141,7 @@ class LearningRows:
 def keep_complete(
     table: pd.DataFrame, names: Sequence[str], *, drop_missing: bool
 ) -> tuple[pd.DataFrame, int]:
-    """Give the rows in which none of these columns is missing, and the number of the others.
+    """Return the rows in which none of these columns is missing, and the number of the others.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def keep_complete(
 
 
 def read_target(values: pd.Series, task: Task, use: str = "target") -> npt.NDArray[Any]:
-    """Give labels or predictions: finite numbers, or classes as words, integers or booleans."""
+    """Return labels or predictions: finite numbers, or classes as words, integers or booleans."""
     kind = kind_of(values)
     if kind == "other":
         raise InputError(f"{use} {values.name!r} holds neither numbers nor words; convert it.")
@@ -175,7 +175,7 @@ def read_target(values: pd.Series, task: Task, use: str = "target") -> npt.NDArr
 
 
 def read_numbers(values: pd.Series, use: str) -> Array:
-    """Give a column of numbers that has a use; refuse words and what is infinite."""
+    """Return a column of numbers that has a use; refuse words and what is infinite."""
     if kind_of(values) != "numbers":
         place = first_word(values) or 0
         remedy = "; fix it, or learn classes with --task classification" * (use == "target")
@@ -195,7 +195,7 @@ def read_numbers(values: pd.Series, use: str) -> Array:
 def read_sensitive(
     table: pd.DataFrame, names: Sequence[str], categorical: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Give the sensitive attributes; those that are ``categorical`` as groups by name."""
+    """Return the sensitive attributes; those that are ``categorical`` as groups by name."""
     chosen = table[list(names)].copy(deep=False)
     for name in names:
         if kind_of(chosen[name]) == "other" and name not in categorical:
@@ -228,7 +228,7 @@ def _read_classes(values: pd.Series, use: str) -> npt.NDArray[Any]:
 
 
 def read_weight(values: pd.Series) -> Array:
-    """Give weights: numbers, none of them negative."""
+    """Return weights: numbers, none of them negative."""
     weight = read_numbers(values, "weight")
     if (weight < 0).any():
         raise InputError(

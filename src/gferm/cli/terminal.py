@@ -103,7 +103,7 @@ def tidy_command() -> Iterator[Notes]:
 
 
 def progress_wanted(as_json: bool) -> bool:
-    """Say whether somebody is there to see how far it is; a log or a program is not."""
+    """Return whether somebody is there to see how far it is; a log or a program is not."""
     return errors.is_terminal and not as_json
 
 

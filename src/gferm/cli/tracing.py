@@ -13,7 +13,7 @@ from gferm.cli.fitting import FitOptions, estimator_params, given, require_known
 from gferm.cli.learning_data import DataOptions, read_learning_data
 from gferm.cli.terminal import InputError, stage
 from gferm.cli.whole_file import require_writable, whole_file
-from gferm.frontier import Frontier, frontier
+from gferm.estimators.frontier import Frontier, frontier
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -32,7 +32,7 @@ def trace_file(
 
 
 def table_of(traced: Frontier) -> pd.DataFrame:
-    """Give epsilon, training error and price at every breakpoint, from plain to fairest."""
+    """Return epsilon, training error and price at every breakpoint, from plain to fairest."""
     objectives = traced.objectives
     plain = objectives[0] if objectives[0] > 0 else np.nan
     return pd.DataFrame(

@@ -39,7 +39,7 @@ def require_writable(
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a path to write to; it becomes ``path`` once all went well, else it is removed."""
+    """Return a path to write to; it becomes ``path`` once all went well, else it is removed."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part

@@ -64,18 +64,18 @@ def _parse(fields: Sequence[str]) -> NDArray[Any]:
 
 
 def in_words(words: NDArray[np.str_], codes: NDArray[Any]) -> NDArray[np.str_]:
-    """Give the word of each row from its code 0, 1, ..."""
+    """Return the word of each row from its code 0, 1, ..."""
     chosen: NDArray[np.str_] = words[codes.astype(int)]
     return chosen
 
 
 def flags(columns: Columns, prefix: str) -> dict[str, NDArray[np.float64]]:
-    """Give the 0/1 columns of an attribute: those whose names begin with `prefix`."""
+    """Return the 0/1 columns of an attribute: those whose names begin with `prefix`."""
     return {name: column for name, column in columns.items() if name.startswith(prefix)}
 
 
 def categories(columns: Columns, prefix: str) -> NDArray[np.str_]:
-    """Give the category of each row from 0/1 columns, exactly one of which is 1 in every row."""
+    """Return the category of each row from 0/1 columns, exactly one of which is 1 in every row."""
     chosen = flags(columns, prefix)
     words = np.array([name.removeprefix(prefix) for name in chosen])
     return in_words(words, np.argmax(list(chosen.values()), axis=0))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from gferm.bins import uniform_edges
 from gferm.datasets._bundled import (
     Columns,
     Dataset,
@@ -14,6 +13,7 @@ from gferm.datasets._bundled import (
     check_sensitive,
     read_columns,
 )
+from gferm.fairness.bins import uniform_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

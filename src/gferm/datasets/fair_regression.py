@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from gferm.bins import uniform_edges
 from gferm.datasets._bundled import Loaded
 from gferm.datasets._numbers import check_number
+from gferm.fairness.bins import uniform_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gferm.bins import uniform_edges
 from gferm.datasets._bundled import (
     Dataset,
     Loaded,
@@ -13,6 +12,7 @@ from gferm.datasets._bundled import (
     flags,
     read_columns,
 )
+from gferm.fairness.bins import uniform_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gferm.bins import uniform_edges
 from gferm.datasets._bundled import (
     BinsSpec,
     Dataset,
@@ -14,6 +13,7 @@ from gferm.datasets._bundled import (
     choose_sensitive,
     read_columns,
 )
+from gferm.fairness.bins import uniform_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

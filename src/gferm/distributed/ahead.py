@@ -17,7 +17,6 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.base import clone
 
-from gferm.cells import CellScheme
 from gferm.distributed.outline import Survey, depends_on_rows, join_surveys, resolve
 from gferm.distributed.parts import Part, n_attributes, number_rows
 from gferm.distributed.tasks import Opening, open_part, stack, survey_part, take_rows
@@ -26,7 +25,8 @@ from gferm.estimators.agreement import Agreement
 from gferm.estimators.outcome import share_features
 from gferm.estimators.regressor import FairRegressor
 from gferm.exceptions import NothingToCompareError
-from gferm.landmarks import draw_rows
+from gferm.fairness.cells import CellScheme
+from gferm.features.landmarks import draw_rows
 
 NO_ROWS = "There are no rows to learn from: every partition is empty, or has sample_weight zero."
 
@@ -95,7 +95,7 @@ def _draws_landmarks(model: FairRegressor) -> bool:
 
 
 def _settles_bins(model: FairRegressor, n_columns: int) -> bool:
-    """Say whether any bins depend on the rows."""
+    """Return whether any bins depend on the rows."""
     specs: list[Any] = [model.s_bins]
     if isinstance(model.s_bins, Mapping):  # what it does not name is "auto"
         specs = [*model.s_bins.values(), *["auto"] * (n_columns - len(model.s_bins))]

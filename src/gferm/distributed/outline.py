@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.bins import (
+from gferm.fairness.bins import (
     Bins,
     CategoryBins,
     DerivedEdgeBins,
@@ -32,8 +32,8 @@ from gferm.bins import (
     RangeBins,
     as_bins,
 )
-from gferm.cells import CellScheme, SensitiveBins, spec_of_each_column
-from gferm.sensitive import SensitiveColumn
+from gferm.fairness.cells import CellScheme, SensitiveBins, spec_of_each_column
+from gferm.fairness.sensitive import SensitiveColumn
 
 MOST_LEVELS = 100_000
 
@@ -114,7 +114,7 @@ class Outline:
         return join([rows])
 
     def padded(self, n_rows: int) -> tuple[Values, Array]:
-        """Give the rows, with rows of weight zero: so many that half of them is half of all rows.
+        """Return the rows, with rows of weight zero: so many that half of them is half of all rows.
 
         `AutoBins` takes words for identifiers if there are more than half as many as rows.
         """
@@ -200,7 +200,7 @@ def survey_rows(
 
 
 def depends_on_rows(spec: Any, name: str) -> bool:
-    """Say whether bins have to be settled on the rows."""
+    """Return whether bins have to be settled on the rows."""
     bins = as_bins(spec, name)
     one = type(bins) is RangeBins and bins.n_bins == 1
     return RULES.get(type(bins), levels) is not nothing and not one

@@ -118,7 +118,7 @@ def is_frame(collection: Any) -> bool:
 
 
 def _blocks(argument: Any, X: Any, name: str) -> list[Any]:
-    """Give the partitions of an argument that go with those of X."""
+    """Return the partitions of an argument that go with those of X."""
     if argument is None:
         return [None] * X.npartitions
     _require_dask(argument, name)
@@ -160,7 +160,7 @@ def _cut_like(argument: Any, X: Any, name: str) -> Any:
 
 
 def _sizes(collection: Any) -> tuple[int, ...] | None:
-    """Give the rows of each partition, if they are known."""
+    """Return the rows of each partition, if they are known."""
     chunks = None if is_frame(collection) else collection.chunks[0]
     return None if chunks is None or np.isnan(chunks).any() else chunks
 

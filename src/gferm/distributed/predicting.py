@@ -57,7 +57,7 @@ def predict(model: Any, X: Any) -> Any:
 
 
 def _for_workers(model: Any) -> Any:
-    """Give the model as one node of the graph, without what predictions do not need."""
+    """Return the model as one node of the graph, without what predictions do not need."""
     lean = copy(model)
     for name in OF_THE_FIT:
         lean.__dict__.pop(name, None)

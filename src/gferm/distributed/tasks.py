@@ -15,13 +15,13 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 
-from gferm.cells import CellScheme
 from gferm.distributed.outline import Survey, survey_rows
 from gferm.distributed.parts import naming
 from gferm.estimators.agreement import Agreement, Columns
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import read_chunk
 from gferm.estimators.training import TrainingData
+from gferm.fairness.cells import CellScheme
 from gferm.solver.summary import Summary
 from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds
 
@@ -84,7 +84,7 @@ def _survey(model: FairRegressor, seen: tuple[TrainingData, Columns | None] | No
 def take_rows(
     number: int, model: FairRegressor, X: Any, y: Any, weight: Any, rows: npt.NDArray[np.intp]
 ) -> Any:
-    """Give the features of some of the rows that count."""
+    """Return the features of some of the rows that count."""
     with naming(number):
         return clone(model)._read_rows(X, y, weight).X[rows]
 

@@ -11,12 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.bins import Bins
-from gferm.cells import Cells, CellScheme
 from gferm.exceptions import ShiftedBinsWarning
-from gferm.kernels import Kernel
-from gferm.nystroem import Landmarks
-from gferm.sensitive import SensitiveColumn
+from gferm.fairness.bins import Bins
+from gferm.fairness.cells import Cells, CellScheme
+from gferm.fairness.sensitive import SensitiveColumn
+from gferm.features.kernel import Kernel
+from gferm.features.nystroem import Landmarks
 from gferm.solver.origin import Origin
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Agreement:
 
 
 def asked_of(model: FairModel) -> dict[str, Any]:
-    """Give the parameters that an agreement follows from."""
+    """Return the parameters that an agreement follows from."""
     return {name: getattr(model, name) for name in AGREED}
 
 
@@ -110,7 +110,7 @@ def require_same_attributes(scheme: CellScheme | None, columns: Columns | None) 
 
 
 def warn_of_shifted_bins(cells: Cells, first_shares: Sequence[Array]) -> None:
-    """Say where quantiles, which have no outer edges, were those of the first chunk alone."""
+    """Return where quantiles, which have no outer edges, were those of the first chunk alone."""
     drifts = [bins.drifts for bins in cells.scheme.sensitive_bins if not bins.continuous]
     if len(drifts) != len(cells.partitions):  # all combinations
         drifts = [any(drifts)] * len(cells.partitions)

@@ -25,11 +25,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from gferm.arrays import Array
-from gferm.bins import Bins
-from gferm.blocks import fewer_if_full, row_blocks
-from gferm.cells import Cells, SensitiveBins
-from gferm.contrasts import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
-from gferm.device import CPU, DEVICES, Device
+from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.device import CPU, DEVICES, Device
+from gferm.arrays.foreign import as_numpy, device_for
+from gferm.arrays.threads import one_blas_at_a_time
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import speak_up, unchanged_on_error
 from gferm.estimators.placing import MATRICES, in_words, with_room_for
@@ -40,13 +39,15 @@ from gferm.estimators.training import (
     read_training_data,
 )
 from gferm.exceptions import NothingToCompareError
-from gferm.foreign import as_numpy, device_for
-from gferm.kernels import (
+from gferm.fairness.bins import Bins
+from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.constraint import EPSILON_SCALES, MATCHES, Contrasts, no_contrasts
+from gferm.features.kernel import (
     require_finite,
 )
-from gferm.landmarks import WAYS, find_landmarks, require_own_columns
+from gferm.features.landmarks import WAYS, find_landmarks, require_own_columns
+from gferm.features.nystroem import Landmarks
 from gferm.losses import Loss, as_loss
-from gferm.nystroem import Landmarks
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
 from gferm.solver.learn import first_shift, learn
@@ -54,7 +55,6 @@ from gferm.solver.projection import Solution
 from gferm.solver.support_vectors import solve_by_libsvm
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
-from gferm.threads import one_blas_at_a_time
 
 
 class FairModel(KernelMachine, ABC):
@@ -139,11 +139,11 @@ class FairModel(KernelMachine, ABC):
 
     @abstractmethod
     def _targets(self, y: Any) -> list[Array]:
-        """Give what is learned: one array of numbers or signs for each model."""
+        """Return what is learned: one array of numbers or signs for each model."""
 
     @abstractmethod
     def _label_bins(self, y: Any) -> Any:
-        """Give the bins of the label."""
+        """Return the bins of the label."""
 
     @abstractmethod
     def _answers(self, values: Array) -> npt.NDArray[Any]:
@@ -200,7 +200,7 @@ class FairModel(KernelMachine, ABC):
         return data
 
     def _find_landmarks(self, X: Any) -> Landmarks | None:
-        """Give the landmarks, or None for a model on all rows."""
+        """Return the landmarks, or None for a model on all rows."""
         if self.n_landmarks is None and isinstance(self.landmarks, str):
             if self.landmarks != "uniform":
                 raise ValueError(
@@ -220,11 +220,11 @@ class FairModel(KernelMachine, ABC):
         return Landmarks.at(points, kernel)
 
     def _target_table(self, y: Any) -> Array:
-        """Give the targets as columns."""
+        """Return the targets as columns."""
         return np.column_stack(self._targets(y))
 
     def _landmark_features(self, data: TrainingData) -> Array:
-        """Give the features φ(x) of all rows, (n, r), in blocks."""
+        """Return the features φ(x) of all rows, (n, r), in blocks."""
         assert data.landmarks is not None
         # a search finds the points once, for several kernels
         landmarks = Landmarks.at(data.landmarks.points, self._kernel())
@@ -366,7 +366,7 @@ class FairModel(KernelMachine, ABC):
         return data.expand(unknowns), intercepts
 
     def _predict_models(self, X: Any) -> Array:
-        """Give the value of each model at each row, shape (n_models, n_samples)."""
+        """Return the value of each model at each row, shape (n_models, n_samples)."""
         coefficients = self.coef_ if self.kernel == "linear" else self.dual_coef_
         return self._predict_all(
             X,

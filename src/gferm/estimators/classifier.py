@@ -21,14 +21,14 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
-from gferm.bins import Bins
-from gferm.cells import Cells, SensitiveBins
-from gferm.contrasts import Contrasts
+from gferm.arrays.foreign import back_to
 from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_classifier
 from gferm.estimators.training import TrainingData, read_label
 from gferm.exceptions import SkippedComparisonWarning
-from gferm.foreign import back_to
+from gferm.fairness.bins import Bins
+from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.constraint import Contrasts
 from gferm.losses import CLASSIFICATION_LOSSES, LOSSES, Loss, as_loss
 from gferm.solver.choice import LIBSVM, SOLVERS, SolverChoice
 from gferm.solver.projection import Solution
@@ -226,7 +226,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """Give f(x): positive for the second of two classes; one column a class for more.
+        """Return f(x): positive for the second of two classes; one column a class for more.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class; only for loss="log_loss".
+        """Return the probability of each class; only for loss="log_loss".
 
         For more than two classes those of the models against the rest are scaled to sum to one.
 
@@ -284,7 +284,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         return np.asarray(decisions[0] if len(decisions) == 1 else decisions.T)
 
     def to_sklearn(self) -> Any:
-        """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.
+        """Return the same predictor as a plain scikit-learn object, so serving needs no gferm.
 
         Returns
         -------
@@ -374,7 +374,7 @@ def _require_words(y: npt.NDArray[Any]) -> None:
 
 
 def _report_what_is_not_compared(model: FairClassifier) -> None:
-    """Say where the constraint says nothing: a group without rows of a class, a class left out."""
+    """Warn where the constraint says nothing: a group without rows of a class, a class left out."""
     cells, contrasts = model.cells_, model.contrasts_
     if cells is None or contrasts is None or model.epsilon is None:
         return

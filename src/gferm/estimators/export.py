@@ -26,14 +26,14 @@ OF_NAMED_KERNELS = ("gamma", "degree", "coef0")
 
 
 def as_ridge(model: FairRegressor) -> Ridge:
-    """Give a linear model as a Ridge."""
+    """Return a linear model as a Ridge."""
     ridge = Ridge(alpha=model.alpha, fit_intercept=model.fit_intercept)
     ridge.coef_, ridge.intercept_ = model.coef_.copy(), model.intercept_
     return _with_features_of(model, ridge)
 
 
 def as_kernel_ridge(model: FairRegressor) -> KernelRidge | TransformedTargetRegressor:
-    """Give a kernel model as a KernelRidge, and its intercept as a shift of the output."""
+    """Return a kernel model as a KernelRidge, and its intercept as a shift of the output."""
     names = ("alpha", "kernel", "kernel_params", *OF_NAMED_KERNELS)
     ridge = KernelRidge(**{name: getattr(model, name) for name in names})
     ridge.dual_coef_, ridge.X_fit_ = model.dual_coef_.copy(), model.X_fit_
@@ -52,7 +52,7 @@ def as_kernel_ridge(model: FairRegressor) -> KernelRidge | TransformedTargetRegr
 
 
 def as_classifier(model: FairClassifier, loss: Loss) -> Any:
-    """Give a linear model as the classifier of its loss, a kernel model after its expansion."""
+    """Return a linear model as the classifier of its loss, a kernel model after its expansion."""
     if model.kernel == "linear":
         plain = _linear_classifier(model, loss, model.coef_.copy())
         for one in getattr(plain, "estimators_", ()):
@@ -63,7 +63,7 @@ def as_classifier(model: FairClassifier, loss: Loss) -> Any:
 
 
 def _kernel_expansion(model: FairClassifier) -> Nystroem:
-    """Give Σ αᵢ κ(x, xᵢ), one column for each model.
+    """Return Σ αᵢ κ(x, xᵢ), one column for each model.
 
     Nystroem computes K(x, components) Nᵀ, so with the dual coefficients for N it is the whole
     expansion, and all that is left to the classifier after it are the intercepts.
@@ -82,7 +82,7 @@ def _kernel_expansion(model: FairClassifier) -> Nystroem:
 
 
 def _linear_classifier(model: FairClassifier, loss: Loss, coef: Array) -> Any:
-    """Give the classifier of the loss with these weights.
+    """Return the classifier of the loss with these weights.
 
     It is fitted to one row of zeros a class, so that it knows its classes whatever the version of
     scikit-learn keeps of them; then it is given the weights.

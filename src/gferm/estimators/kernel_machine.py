@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
-from gferm.blocks import fewer_if_full, row_blocks
-from gferm.device import CPU, Device
-from gferm.kernels import (
+from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.device import CPU, Device
+from gferm.features.kernel import (
     DENSE_ONLY,
     NONNEGATIVE_ONLY,
     Kernel,

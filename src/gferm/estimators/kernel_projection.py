@@ -14,18 +14,18 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
-from gferm.blocks import row_blocks
-from gferm.cells import SensitiveBins
+from gferm.arrays.blocks import row_blocks
+from gferm.arrays.foreign import as_numpy, back_to
+from gferm.arrays.threads import one_blas_at_a_time
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import unchanged_on_error
 from gferm.estimators.transformer import FairTransformer
-from gferm.fair_kernel import FairKernel
-from gferm.foreign import as_numpy, back_to
-from gferm.kernels import (
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import SensitiveBins
+from gferm.features.fair_kernel import FairKernel
+from gferm.features.kernel import (
     not_semidefinite_error,
 )
-from gferm.threads import one_blas_at_a_time
 
 NOTHING = 1e-12  # share of κ(x, x) below which nothing is left of a kernel
 DIAGONAL_BLOCK = 64  # rows whose kernel with each other is evaluated for its diagonal
@@ -164,7 +164,7 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         return projected
 
     def transform(self, X: Any) -> Array:
-        """Give the fair kernel between rows and the training rows.
+        """Return the fair kernel between rows and the training rows.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         return projected
 
     def diagonal(self, X: Any) -> Array:
-        """Give κ_fair(z, z) for each row z, the prior variance of a Gaussian process.
+        """Return κ_fair(z, z) for each row z, the prior variance of a Gaussian process.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ def share_features(model: Any, other: Any) -> None:
 
 
 def speak_up(model: FairModel, solutions: Sequence[Solution]) -> None:
-    """Say what the user should know about a fit that succeeded."""
+    """Return what the user should know about a fit that succeeded."""
     converged = model.duality_gap_ <= model.tol  # not if it is NaN
     epsilon = model.epsilon or 0.0
     inactive = epsilon > 0.0 and not model.active_ and model.contrasts_ is not None

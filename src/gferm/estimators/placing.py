@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from gferm.device import CPU, Device, gigabytes
+from gferm.arrays.device import CPU, Device, gigabytes
 from gferm.solver.blocked import PANELS, WIDTH
 
 Result = TypeVar("Result")

@@ -13,12 +13,12 @@ from sklearn.base import OneToOneFeatureMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
-from gferm.cells import SensitiveBins
+from gferm.arrays.foreign import as_numpy, back_to
 from gferm.estimators.outcome import unchanged_on_error
 from gferm.estimators.transformer import FairTransformer
-from gferm.fair_features import contrast_directions, project_features, used_up
-from gferm.foreign import as_numpy, back_to
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import SensitiveBins
+from gferm.features.fair_features import contrast_directions, project_features, used_up
 
 FLOATS = (np.float64, np.float32)
 

@@ -12,12 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
-from gferm.cells import SensitiveBins
+from gferm.arrays.foreign import back_to
 from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_kernel_ridge, as_ridge
 from gferm.estimators.streaming import can_stream, learn_chunk
-from gferm.foreign import back_to
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import SensitiveBins
 from gferm.losses import REGRESSION_LOSSES, Loss
 
 
@@ -247,7 +247,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         return answers
 
     def to_sklearn(self) -> Any:
-        """Give the same predictor as a plain scikit-learn object, so serving needs no gferm.
+        """Return the same predictor as a plain scikit-learn object, so serving needs no gferm.
 
         Returns
         -------

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.cells import Cells, CellScheme
-from gferm.contrasts import Contrasts
+from gferm.arrays.foreign import as_numpy, device_for
 from gferm.estimators.agreement import (
     Agreement,
     Columns,
@@ -37,10 +36,11 @@ from gferm.estimators.training import (
     resolve_scheme,
 )
 from gferm.exceptions import NothingToCompareError
-from gferm.foreign import as_numpy, device_for
-from gferm.kernels import require_finite
+from gferm.fairness.cells import Cells, CellScheme
+from gferm.fairness.constraint import Contrasts
+from gferm.features.kernel import require_finite
+from gferm.features.nystroem import Landmarks
 from gferm.losses import LOSSES, as_loss
-from gferm.nystroem import Landmarks
 from gferm.solver.choice import SolverChoice, factorize_system
 from gferm.solver.origin import Origin
 from gferm.solver.projection import Solution, project
@@ -74,7 +74,7 @@ class Stream:
 
 
 def can_stream(model: FairModel) -> bool:
-    """Say whether there is a partial_fit; else an AttributeError, whose cause says why not."""
+    """Return whether there is a partial_fit; else an AttributeError, whose cause says why not."""
     if as_loss(model.loss, model._losses) != LOSSES["squared"]:
         raise AttributeError(
             f"loss={model.loss!r}: only the square loss can be learned chunk by chunk; use "
@@ -291,5 +291,5 @@ def naming_chunk(number: int, place: str | None = None) -> Iterator[None]:
 
 
 def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:
-    """Give what the sums are taken of."""
+    """Return what the sums are taken of."""
     return data.X if landmarks is None else landmarks.features(data.X, data.device)

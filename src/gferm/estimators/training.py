@@ -12,12 +12,12 @@ import numpy.typing as npt
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
-from gferm.cells import Cells, CellScheme
-from gferm.contrasts import Contrasts, build_contrasts
-from gferm.device import CPU, Device
-from gferm.nystroem import Landmarks
-from gferm.sensitive import SensitiveColumn, read_sensitive_features
+from gferm.arrays.device import CPU, Device
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import Cells, CellScheme
+from gferm.fairness.constraint import Contrasts, build_contrasts
+from gferm.fairness.sensitive import SensitiveColumn, read_sensitive_features
+from gferm.features.nystroem import Landmarks
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class TrainingData:
         return replace(self, X=X - center, center=center)
 
     def expand(self, coefficients: Array) -> Array:
-        """Give rows of weight zero the coefficient zero."""
+        """Return rows of weight zero the coefficient zero."""
         if self.kept is None:
             return coefficients
         expanded = np.zeros((*coefficients.shape[:-1], self.kept.size))
@@ -248,7 +248,7 @@ def _columns_that_are_not_numbers(X: Any) -> list[str]:
 
 
 def _are_words(values: npt.NDArray[Any]) -> bool:
-    """Say whether these are texts, not all of which are numbers."""
+    """Return whether these are texts, not all of which are numbers."""
     texts = values.dtype.kind in "OUST" and all(isinstance(value, str) for value in values.flat)
     return texts and not _are_numbers(values)
 

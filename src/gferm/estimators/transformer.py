@@ -16,13 +16,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from gferm.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
-from gferm.cells import Cells
-from gferm.contrasts import Contrasts
+from gferm.arrays.foreign import as_numpy
 from gferm.estimators.training import compare_cells, read_label, read_weight, validate_rows
 from gferm.exceptions import ConstantModelWarning
-from gferm.foreign import as_numpy
-from gferm.sensitive import read_sensitive_features
+from gferm.fairness.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
+from gferm.fairness.cells import Cells
+from gferm.fairness.constraint import Contrasts
+from gferm.fairness.sensitive import read_sensitive_features
 
 AUTO_LABEL_BINS = 10
 

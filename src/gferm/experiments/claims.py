@@ -133,7 +133,7 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Say whether the claim holds, is reversed, or is not distinguishable from chance."""
+        """Return whether the claim holds, is reversed, or is not distinguishable from chance."""
         margin = self.comparison.margin * self.before
         if not (self.low > margin or self.high < margin):  # NaN too
             return UNCLEAR
@@ -142,7 +142,7 @@ class Finding:
 
 
 def comparisons_of(study: str) -> list[Comparison]:
-    """Give every comparison that the paper's claims about a study ask for, sorted by claim."""
+    """Return every comparison that the paper's claims about a study ask for, sorted by claim."""
     comparisons = [
         Comparison(
             claim, case, measure, before, after, sign, TOLERANCE * (claim == RAISES_SLIGHTLY)
@@ -155,7 +155,7 @@ def comparisons_of(study: str) -> list[Comparison]:
 
 
 def _changes(study: str) -> Iterator[tuple[Claims, str, Method, Method]]:
-    """Give what is claimed of a change, where, and the methods before and after it."""
+    """Return what is claimed of a change, where, and the methods before and after it."""
     learners = ("RLS", "KRLS") if study == BINARY else ("KRLS",)
     for with_s, learner in product((False, True), learners):
         plain = Method(study, learner, with_s, None)
@@ -191,7 +191,7 @@ def check_claims(records: Sequence[Record]) -> list[Finding]:
 def corrected_interval(
     differences: Array, test_share: float, level: float = LEVEL
 ) -> tuple[float, float]:
-    """Give the corrected resampled t interval of a mean of differences between folds.
+    """Return the corrected resampled t interval of a mean of differences between folds.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def corrected_interval(
 
 
 def corrected_error(differences: Array, test_share: float) -> float:
-    """Give the standard error of a mean of differences between folds that share training rows."""
+    """Return the standard error of a mean of differences between folds that share training rows."""
     return float(np.sqrt((1 / differences.size + test_share) * differences.var(ddof=1)))
 
 
@@ -258,7 +258,7 @@ def _beyond_chance(model: Record, average: str) -> float | None:
 
 
 def _steps(values: Sequence[float]) -> list[tuple[float, float]]:
-    """Give each step, and the one from the first to the last."""
+    """Return each step, and the one from the first to the last."""
     return [*pairwise(values), (values[0], values[-1])]
 
 

@@ -67,7 +67,7 @@ def draw_problem(study: str, n: int, seed: int) -> Bunch:
 
 
 def population_measures(made: Bunch, study: str, coef: Array, intercept: float) -> dict[str, float]:
-    """Give excess, estimation and unfairness of a linear model, exactly.
+    """Return excess, estimation and unfairness of a linear model, exactly.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Panel:
 
 
 def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
-    """Give the slope of log median in log n, and its standard error; NaN if a median is zero.
+    """Return the slope of log median in log n, and its standard error; NaN if a median is zero.
 
     ``values`` has shape (n_sizes, repeats). The standard error is that over draws, by bootstrap;
     NaN for a single draw.

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from gferm.bins import Bins
 from gferm.experiments.claims import corrected_error
 from gferm.experiments.paper import COMPARED, FIGURE_METHODS, FOLDS
 from gferm.experiments.summary import (
@@ -27,6 +26,7 @@ from gferm.experiments.summary import (
     summarize,
     whole_repeats,
 )
+from gferm.fairness.bins import Bins
 from gferm.plotting.cell_rates import draw_cell_rates
 from gferm.plotting.style import COLORS, tidy
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from sklearn.model_selection import KFold
 
 from gferm.arrays import Array
-from gferm.cells import Cells
 from gferm.experiments.paper import FOLDS
+from gferm.fairness.cells import Cells
 from gferm.solver.cell_contrasts import CellContrasts
 from gferm.solver.nested import Rectangle
 
@@ -91,7 +91,7 @@ class FoldSet:
 
 
 def contrasts_of(cells: Cells, y: Array, place: slice, parts: Sequence[Rows]) -> CellContrasts:
-    """Give the contrasts of training parts; ``place`` are the columns of the cells."""
+    """Return the contrasts of training parts; ``place`` are the columns of the cells."""
     partition = cells.partitions[0]
     shape, size = partition.counts.shape, partition.counts.size
     codes = [partition.cell_of[rows] for rows in parts]

@@ -62,7 +62,7 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> str:
 
 
 def stamp_of(settings: Mapping[str, Any]) -> str:
-    """Give a few letters that tell settings from others."""
+    """Return a few letters that tell settings from others."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 

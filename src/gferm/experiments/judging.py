@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.cells import Cells
-from gferm.device import Device
+from gferm.arrays.device import Device
+from gferm.fairness.cells import Cells
 from gferm.solver.nested import Rectangle
 
 
@@ -53,7 +53,7 @@ class JudgedRows:
         )
 
     def errors(self, predictions: Any) -> Array:
-        """Give the mean absolute error of each fold, (..., fold, variant, row) → (..., variant)."""
+        """Return mean absolute errors of each fold, (..., fold, variant, row) → (..., variant)."""
         xp = self.device.xp
         return self.device.get((xp.abs(predictions - self._y) * self._there).sum(-1))
 
@@ -69,7 +69,7 @@ class JudgedRows:
         return sums.reshape(*sums.shape[:-1], *self.shape)
 
     def dgf(self, predictions: Any) -> Array:
-        """Give the mean gap of the rates over all bins and pairs, → (..., fold, variant).
+        """Return the mean gap of the rates over all bins and pairs, → (..., fold, variant).
 
         That is the average which is reported, too (paper.COMPARED). NaN where there is no pair.
         """
@@ -77,7 +77,7 @@ class JudgedRows:
 
 
 def mean_gap(sums: npt.NDArray[Any], counts: npt.NDArray[Any], *, all_bins: bool = False) -> Array:
-    """Give the mean |difference of cell means| over populated pairs, (..., K, Q) → (...).
+    """Return the mean |difference of cell means| over populated pairs, (..., K, Q) → (...).
 
     With ``all_bins`` over all pairs, the others counting 0. NaN where there is no populated pair.
     """

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.device import Device
+from gferm.arrays.device import Device
+from gferm.arrays.threads import for_each
 from gferm.experiments.folds import FoldSet, contrasts_of
 from gferm.experiments.judging import JudgedRows
 from gferm.experiments.paper import LAMBDAS, USUAL_BINS
 from gferm.experiments.work import Variant, Work
 from gferm.solver.cell_contrasts import CellContrasts, Reduced
 from gferm.solver.nested import AllRows, NestedParts, join_parts
-from gferm.threads import for_each
 
 
 @dataclass(frozen=True, eq=False)

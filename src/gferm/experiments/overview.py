@@ -71,7 +71,7 @@ def _rows(table: Table, summary: Summary) -> Iterator[tuple[str, ...]]:
 
 
 def _delta(summaries: Mapping[str, Summary]) -> Iterator[str]:
-    """Say how far Δ̂ is from the paper's."""
+    """Return how far Δ̂ is from the paper's."""
     table = TABLES["table-delta"]
     methods = summaries[table.study].methods
     ratios = [

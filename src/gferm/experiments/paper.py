@@ -81,7 +81,7 @@ class Method:
 
 
 def methods_of(study: str) -> tuple[Method, ...]:
-    """Give every method of a study: those of the tables, and a few for comparison."""
+    """Return every method of a study: those of the tables, and a few for comparison."""
     found: list[Method] = []
     for with_s in (False, True):
         for learner in ("RLS", "KRLS") if study == BINARY else ("KRLS",):

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike, uniform_edges
-from gferm.cells import Cells, CellScheme
 from gferm.datasets import load_crime, load_pupils
 from gferm.experiments.paper import BINARY, CONTINUOUS
-from gferm.sensitive import SensitiveColumn
+from gferm.fairness.bins import BinsLike, uniform_edges
+from gferm.fairness.cells import Cells, CellScheme
+from gferm.fairness.sensitive import SensitiveColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Study:
     with_s: Array
 
     def features(self, with_s: bool) -> Array:
-        """Give the features of a model that may, or may not, use the attribute."""
+        """Return the features of a model that may, or may not, use the attribute."""
         return self.with_s if with_s else self.without_s
 
 

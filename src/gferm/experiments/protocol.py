@@ -20,7 +20,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from gferm.device import Device
+from gferm.arrays.device import Device
 from gferm.exceptions import ExperimentError
 from gferm.experiments import paper
 from gferm.experiments.folds import FoldSet, outer_folds
@@ -35,7 +35,7 @@ FORMAT = 2  # of the records
 
 
 def settings_of(problem: Problem) -> dict[str, Any]:
-    """Give what records depend on, but for the number of repeats: more can be added later.
+    """Return what records depend on, but for the number of repeats: more can be added later.
 
     What else changes them, in the code, has to raise FORMAT.
     """

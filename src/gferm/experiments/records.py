@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.cells import Cells
 from gferm.experiments.folds import OuterFold
 from gferm.experiments.judging import mean_gap
 from gferm.experiments.learn import Judged, Learned
@@ -30,9 +29,10 @@ from gferm.experiments.paper import (
     methods_of,
 )
 from gferm.experiments.work import Family, Variant, Work
+from gferm.fairness.cells import Cells
+from gferm.fairness.pair_norm import PairNorm
 from gferm.metrics.chance import chance_of_dgf, chances_of_dgf, dgf_of_counts
 from gferm.model_selection import fairest_within, lowest_error
-from gferm.pair_norm import PairNorm
 from gferm.solver.path import trace_path
 
 AVERAGES = ("pairs", "all_bins", "sum", "weighted")
@@ -87,7 +87,7 @@ class FoldRecords:
         self.train_labels = {key: sums.sums(y[fold.train]) for key, sums in self.train.items()}
 
     def record(self, study: str) -> dict[str, Any]:
-        """Give the record of a study, ready for JSON."""
+        """Return the record of a study, ready for JSON."""
         fold, models, frontiers = self.fold, {}, {}
         for method in methods_of(study):
             kernel, alpha, figures = self._choose(method)
@@ -111,7 +111,7 @@ class FoldRecords:
         }
 
     def _choose(self, method: Method) -> tuple[int, int, Judged]:
-        """Give kernel and alpha as the inner folds speak for them, and the kernel's figures."""
+        """Return kernel and alpha as the inner folds speak for them, and the kernel's figures."""
         numbers, variant = self.families[self.work.family(method)], Variant.of(method)
         found = [self.learned[number].figures[variant] for number in numbers]
         results = {
@@ -148,7 +148,7 @@ class FoldRecords:
         return model
 
     def _delta(self, method: Method, alpha: int, figures: Judged) -> dict[str, float]:
-        """Give Δ̂ = |ΔP̂| − |ΔL̂|, L the mean of f − y: of test and of training rows."""
+        """Return Δ̂ = |ΔP̂| − |ΔL̂|, L the mean of f − y: of test and of training rows."""
         key, f = (method.study, method.n_bins), figures.predictions[alpha]
         test, train = self.test[key], self.train[key]
         errors = figures.train_sums[alpha] - self.train_labels[key]

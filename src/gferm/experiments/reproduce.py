@@ -28,7 +28,7 @@ from time import perf_counter
 from typing import Any
 
 import gferm
-from gferm.device import Device, open_device
+from gferm.arrays.device import Device, open_device
 from gferm.exceptions import ExperimentError
 from gferm.experiments.claim_tables import build_claims, build_verdicts
 from gferm.experiments.claims import PAPERS_DATA, check_claims
@@ -143,7 +143,7 @@ def reproduce(
 
 
 def _out_of_memory(error: Exception, device: Device) -> ExperimentError:
-    """Say what to do about too little memory."""
+    """Return what to do about too little memory."""
     remedy = "Use --device cpu" if not device.is_cpu else "Use a machine with more memory"
     return ExperimentError(f"{device.description} has too little memory: {error}. {remedy}.")
 
@@ -161,7 +161,7 @@ def _studies(target: str) -> tuple[str, ...]:
 
 
 def _read_runs(path: Path) -> list[Any]:
-    """Give the list of runs so far: the only file that differs from one run to the next."""
+    """Return the list of runs so far: the only file that differs from one run to the next."""
     try:
         runs = json.loads(path.read_bytes()) if path.exists() else []
         if not isinstance(runs, list):
@@ -216,7 +216,7 @@ def _write(
 
 
 def page_name(target: str) -> str:
-    """Give the name of the page with all that was asked for."""
+    """Return the name of the page with all that was asked for."""
     return "index.html" if target == ALL else f"{target}.html"
 
 

@@ -184,7 +184,7 @@ def _summarize_method(
 
 
 def usual_dgf(model: Record) -> Mapping[str, float | None]:
-    """Give the DGF in ten label bins: the model's own, or one measured besides."""
+    """Return the DGF in ten label bins: the model's own, or one measured besides."""
     own = model["dgf"] if len(model.get("hits", ())) == USUAL_BINS else {}
     found: Mapping[str, float | None] = model.get("dgf_usual", own)
     return found

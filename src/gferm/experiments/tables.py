@@ -112,7 +112,7 @@ def build_table(target: str, summary: Summary) -> Sheet:
 
 
 def _rows(table: Table, summary: Summary) -> list[Row]:
-    """Give the rows of the paper, and after each the other reading of its epsilon."""
+    """Return the rows of the paper, and after each the other reading of its epsilon."""
     rows = []
     for row in table.rows:
         rows.append(row)
@@ -135,7 +135,7 @@ def _sections(rows: list[Row], blocks: list[_Block], summary: Summary) -> list[S
 
 
 def _varied(table: Table) -> list[_Block]:
-    """Give the column of the parameter that a table varies."""
+    """Return the column of the parameter that a table varies."""
     if len({row.method.n_bins for row in table.rows}) > 1:
         return [_Block((Column("", "K"),), lambda row, _: (str(row.method.n_bins),))]
     if len({row.method.epsilon for row in table.rows} - {None}) > 1:
@@ -179,7 +179,7 @@ def _compared(
     compare: bool,
     name: str = "ours",
 ) -> _Block:
-    """Give the columns of one measure: the paper's value, ours and how they differ."""
+    """Return the columns of one measure: the paper's value, ours and how they differ."""
     digits, deviations = DIGITS.get(group, 3), group in DIGITS
     if not compare:
         return _ours(group, name, lambda found: spread(measure(found), digits))
@@ -201,7 +201,7 @@ def _compared(
 
 
 def in_deviations(row: Row, place: int, ours: Spread | None) -> float | None:
-    """Give ours less the paper's in the paper's standard deviations; None if it has no value."""
+    """Return ours less the paper's in the paper's standard deviations; None if it has no value."""
     if ours is None or not row.crime:
         return None
     paper = row.crime[place]
@@ -210,7 +210,7 @@ def in_deviations(row: Row, place: int, ours: Spread | None) -> float | None:
 
 
 def is_far(deviations: float | None) -> bool:
-    """Say whether a value is further than one standard deviation from the paper's."""
+    """Return whether a value is further than one standard deviation from the paper's."""
     return deviations is not None and abs(deviations) > 1.0
 
 
@@ -269,7 +269,7 @@ def _notes(table: Table, summary: Summary) -> Iterator[str]:
 
 
 def _beside_the_paper(table: Table, summary: Summary) -> str:
-    """Say how to read the comparison, and how many values are far from the paper's."""
+    """Return how to read the comparison, and how many values are far from the paper's."""
     if table.target == "table-delta":
         return PAPER.format(more="")
     gaps = [

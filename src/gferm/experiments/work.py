@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.cells import Cells, Partition
 from gferm.experiments.paper import GAMMAS, KERNELS, Method, methods_of
 from gferm.experiments.problems import Problem
-from gferm.kernels import Kernel
+from gferm.fairness.cells import Cells, Partition
+from gferm.features.kernel import Kernel
 from gferm.solver.cell_contrasts import Bound
 
 
@@ -30,7 +30,7 @@ class Variant:
 
     @classmethod
     def of(cls, method: Method) -> Variant:
-        """Give the variant of a method."""
+        """Return the variant of a method."""
         bound = None
         if method.epsilon is not None:
             bound = Bound(method.epsilon, method.epsilon_scale)
@@ -113,12 +113,12 @@ class Work:
         return matrix
 
     def columns(self) -> Array:
-        """Give V: the labels, then the indicators of the cells of every partition."""
+        """Return V: the labels, then the indicators of the cells of every partition."""
         indicators = [np.eye(p.counts.size)[p.cell_of] for p in self._groups()]
         return np.hstack([self.problem.y[:, None], *indicators])
 
     def places(self) -> dict[tuple[str, int], slice]:
-        """Give the columns of each partition in V."""
+        """Return the columns of each partition in V."""
         ends = 1 + np.cumsum([p.counts.size for p in self._groups()])
         starts = [1, *ends[:-1].tolist()]
         return {
@@ -127,7 +127,7 @@ class Work:
         }
 
     def family(self, method: Method) -> Family:
-        """Give the kernels that a method chooses among."""
+        """Return the kernels that a method chooses among."""
         return self._families[method.study, method.with_s, method.learner]
 
     def _groups(self) -> list[Partition]:
@@ -135,7 +135,7 @@ class Work:
 
 
 def _place(X: Array, feature_sets: list[Array]) -> int:
-    """Give the place of X in the list, at its end if it is new."""
+    """Return the place of X in the list, at its end if it is new."""
     for place, known in enumerate(feature_sets):
         if np.array_equal(known, X):
             return place

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sklearn.exceptions import UndefinedMetricWarning
 
 from gferm.arrays import Array, Codes
-from gferm.cells import Cells, Partition
+from gferm.fairness.cells import Cells, Partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class CellValues:
         return 0
 
     def to_frame(self) -> Any:
-        """Give a tidy pandas DataFrame: attribute, label_bin, group, value, count."""
+        """Return a tidy pandas DataFrame: attribute, label_bin, group, value, count."""
         import pandas as pd
 
         rows = [
@@ -65,7 +65,7 @@ class CellValues:
         return pd.DataFrame(rows, columns=["attribute", "label_bin", "group", "value", "count"])
 
     def gaps(self, min_cell_size: int = 1) -> tuple[Array, Array]:
-        """Give |difference| of every populated unordered pair, and its harmonic count."""
+        """Return |difference| of every populated unordered pair, and its harmonic count."""
         weights = []
         for partition, (p, q), populated in self._pairs(min_cell_size):
             mass = partition.weights
@@ -75,7 +75,7 @@ class CellValues:
         return np.abs(self.signed_gaps(min_cell_size)), np.concatenate(weights)
 
     def signed_gaps(self, min_cell_size: int = 1) -> Array:
-        """Give the differences themselves, the first group's value minus the second's."""
+        """Return the differences themselves, the first group's value minus the second's."""
         gaps = [
             (table[..., p] - table[..., q])[..., populated]
             for (_, (p, q), populated), table in zip(
@@ -95,7 +95,7 @@ class CellValues:
     def _pairs(
         self, min_cell_size: int
     ) -> Iterator[tuple[Partition, tuple[Codes, Codes], npt.NDArray[np.bool_]]]:
-        """Give the unordered pairs of groups, and in which label bins both have enough rows."""
+        """Return the unordered pairs of groups, and in which label bins both have enough rows."""
         for partition in self.cells.partitions:
             p, q = np.triu_indices(len(partition.groups), k=1)
             smaller = np.minimum(partition.counts[:, p], partition.counts[:, q])
@@ -132,7 +132,7 @@ def average_gaps(values: CellValues, average: str, min_cell_size: int = 1) -> Ar
 
 
 def nothing_to_compare() -> float:
-    """Give NaN with a warning: no gap is not a gap of zero."""
+    """Return NaN with a warning: no gap is not a gap of zero."""
     warnings.warn(
         "No label bin holds two populated groups, so there is nothing to compare: the fairness "
         "measure is NaN. Use fewer bins or a smaller min_cell_size.",

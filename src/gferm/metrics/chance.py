@@ -133,7 +133,7 @@ def shuffle_hits(
 
 
 def dgf_of_counts(hits: npt.ArrayLike, counts: npt.ArrayLike, average: str = "pairs") -> Array:
-    """Give the DGF of each table of hits, (..., K, Q); NaN if no bin holds two groups."""
+    """Return the DGF of each table of hits, (..., K, Q); NaN if no bin holds two groups."""
     hits, counts = _check(hits, counts)
     if average not in (*AVERAGES, ALL_BINS):
         raise ValueError(

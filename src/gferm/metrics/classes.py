@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from gferm.arrays import Array
-from gferm.bins import Bins
-from gferm.cells import SensitiveBins
-from gferm.foreign import as_numpy
+from gferm.arrays.foreign import as_numpy
+from gferm.fairness.bins import Bins
+from gferm.fairness.cells import SensitiveBins
 from gferm.metrics.cell_values import nothing_to_compare
 from gferm.metrics.general import cell_rates
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.bins import Bins, BinsLike
-from gferm.cells import Cells, SensitiveBins
-from gferm.fairness_losses import FairnessLoss, fairness_loss
+from gferm.fairness.bins import Bins, BinsLike
+from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
 from gferm.metrics.cell_values import CellValues, average_gap
 from gferm.metrics.reading import sort_into_cells
 
@@ -47,7 +47,7 @@ def cell_rates(
 
 
 def rates_of(cells: Cells, predictions: npt.NDArray[Any]) -> CellValues:
-    """Give the cell rates of one predictor, or of each row of a stack of predictions."""
+    """Return the cell rates of one predictor, or of each row of a stack of predictions."""
     hit = (cells.label_bins.assign(predictions) == cells.label_codes).astype(float)
     return CellValues(cells, tuple(p.means(hit, cells.weight) for p in cells.partitions))
 
@@ -76,7 +76,7 @@ def risks_of(
     predictions: npt.NDArray[Any],
     loss: str | FairnessLoss = "linear",
 ) -> CellValues:
-    """Give the cell risks of one predictor, or of each row of a stack of predictions."""
+    """Return the cell risks of one predictor, or of each row of a stack of predictions."""
     values = np.asarray(fairness_loss(loss)(predictions, y), dtype=float)
     return CellValues(cells, tuple(p.means(values, cells.weight) for p in cells.partitions))
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d
 
 from gferm.arrays import Array
-from gferm.bins import BinsLike
-from gferm.cells import Cells, CellScheme, SensitiveBins
+from gferm.arrays.foreign import as_numpy
 from gferm.exceptions import OutsideBinsWarning
-from gferm.foreign import as_numpy
-from gferm.sensitive import NUMBERS, SensitiveColumn, read_sensitive_features
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
+from gferm.fairness.sensitive import NUMBERS, SensitiveColumn, read_sensitive_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
+from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics.reading import numbers, same_length, weights
-from gferm.sensitive import read_sensitive_features
 
 
 def sensitive_correlation(

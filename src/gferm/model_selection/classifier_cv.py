@@ -11,9 +11,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
-from gferm.cells import SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.classifier import ClassBins, FairClassifier, _has_probabilities
+from gferm.fairness.cells import SensitiveBins
 from gferm.losses import Loss
 from gferm.model_selection.grid import KernelGrid
 from gferm.model_selection.judge import EchoClassifier
@@ -220,14 +220,14 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         return self._fit(X, y, sensitive_features, sample_weight, groups)
 
     def decision_function(self, X: Any) -> Array:
-        """Give the decisions of the chosen model, as `FairClassifier.decision_function`."""
+        """Return the decisions of the chosen model, as `FairClassifier.decision_function`."""
         check_is_fitted(self)
         decisions: Array = self.best_estimator_.decision_function(X)
         return decisions
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class; only for loss="log_loss"."""
+        """Return the probability of each class; only for loss="log_loss"."""
         check_is_fitted(self)
         probabilities: Array = self.best_estimator_.predict_proba(X)
         return probabilities

@@ -23,7 +23,7 @@ PREFIX = "mean_test_"
 
 
 def read_errors(cv_results: Mapping[str, Any], column: str, greater_is_better: bool) -> Array:
-    """Give the error of every setting; of a score, its distance from 1."""
+    """Return the error of every setting; of a score, its distance from 1."""
     values = _read(cv_results, column, "error")
     name = column.removeprefix(PREFIX)
     if not greater_is_better:
@@ -50,7 +50,7 @@ def read_errors(cv_results: Mapping[str, Any], column: str, greater_is_better: b
 
 
 def read_unfairness(cv_results: Mapping[str, Any], column: str) -> Array:
-    """Give the unfairness of every setting."""
+    """Return the unfairness of every setting."""
     values = _read(cv_results, column, "unfairness")
     if _both_signs(values):
         raise ValueError(

@@ -34,7 +34,7 @@ def speak_up(
     unconverged: int,
     tol: float,
 ) -> None:
-    """Say what the user should know of a search that succeeded."""
+    """Return what the user should know of a search that succeeded."""
     failed = ~np.isfinite(figures[:, 0])
     if failed.any():
         warnings.warn(
@@ -56,7 +56,7 @@ def speak_up(
 def _first_failure(
     params: Sequence[dict[str, Any]], figures: Array, folds: Sequence[SearchFold]
 ) -> str:
-    """Say where it happened first, why, and what to do."""
+    """Return where it happened first, why, and what to do."""
     k, i = np.argwhere(~np.isfinite(figures[:, 0]))[0]
     epsilon, where = params[i]["epsilon"], f"In fold {k}, {params[i]}:"
     if figures[k, 2, i]:

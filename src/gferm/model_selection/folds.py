@@ -17,9 +17,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
-from gferm.cells import Cells
-from gferm.contrasts import Contrasts
 from gferm.exceptions import NothingToCompareError
+from gferm.fairness.cells import Cells
+from gferm.fairness.constraint import Contrasts
 from gferm.solver.crossval import Fold
 
 Rows = npt.NDArray[np.intp]

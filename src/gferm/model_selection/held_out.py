@@ -15,14 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.device import CPU, Device
+from gferm.arrays.device import CPU, Device
+from gferm.arrays.threads import one_blas_at_a_time
 from gferm.estimators.base import FairModel
 from gferm.estimators.placing import MATRICES, in_words, with_room_for
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
-from gferm.kernels import center_kernel
+from gferm.features.kernel import center_kernel
+from gferm.features.nystroem import Landmarks
 from gferm.losses import LOSSES, as_loss
-from gferm.nystroem import Landmarks
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import choose_solver
 from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
@@ -30,7 +31,6 @@ from gferm.solver.learn import Learner, first_shift
 from gferm.solver.moments import training_moments
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
-from gferm.threads import one_blas_at_a_time
 
 DECOMPOSING = MATRICES["spectrum"]
 NEVER = 1e3  # below all other decisions: a class that was never seen is never predicted
@@ -218,7 +218,7 @@ class HeldOut:
         return Learner(factorized, task.contrasts, choice.method), choice.form == "linear"
 
     def _classes_of(self, fold: Fold) -> npt.NDArray[np.bool_]:
-        """Say which models a training part can teach: one of several classes may be missing."""
+        """Return which models a training part can teach: one of several classes may be missing."""
         if self.targets.shape[1] == 1:
             return np.ones(1, dtype=bool)
         return np.asarray((self.targets[fold.train] > 0).any(axis=0))

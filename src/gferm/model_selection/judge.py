@@ -56,7 +56,7 @@ class Judge:
     sensitive: dict[str, npt.NDArray[Any]]
 
     def __call__(self, predictions: Array, fold: SearchFold, data: TrainingData) -> Array:
-        """Give error, unfairness and whether there is a model at all, shape (3, n_settings)."""
+        """Return error, unfairness and whether there is a model at all, shape (3, n_settings)."""
         outputs = predictions.reshape(-1, *predictions.shape[-2:])
         usable = np.isfinite(outputs).all(axis=(1, 2))
         figures = np.full((3, len(outputs)), np.nan)
@@ -82,7 +82,7 @@ class Judge:
 def judge_kernel(
     model: FairModel, data: TrainingData, folds: Sequence[SearchFold], grid: Grid, judge: Judge
 ) -> tuple[Array, int]:
-    """Give the figures of one kernel, shape (n_folds, 3, n_settings), and the unconverged models.
+    """Return the figures of one kernel, shape (n_folds, 3, n_settings), and the unconverged models.
 
     One unit of parallel work: everything it takes and gives can travel to another machine.
     """

@@ -20,8 +20,8 @@ from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
 from gferm.arrays import Array
-from gferm.cells import Cells
 from gferm.exceptions import OutsideBinsWarning
+from gferm.fairness.cells import Cells
 from gferm.metrics.cell_values import CellValues, average_gaps
 from gferm.metrics.general import rates_of, risks_of
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin, _fit_context
 
-from gferm.bins import BinsLike
-from gferm.cells import SensitiveBins
 from gferm.estimators.base import FairModel
 from gferm.estimators.regressor import FairRegressor
+from gferm.fairness.bins import BinsLike
+from gferm.fairness.cells import SensitiveBins
 from gferm.losses import Loss
 from gferm.model_selection.grid import KernelGrid
 from gferm.model_selection.judge import EchoRegressor

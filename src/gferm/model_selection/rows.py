@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier
 
-from gferm.cells import Cells
-from gferm.contrasts import Contrasts, build_contrasts
+from gferm.arrays.foreign import as_numpy
 from gferm.estimators.base import FairModel
 from gferm.estimators.training import TrainingData, read_sensitive
-from gferm.foreign import as_numpy
+from gferm.fairness.cells import Cells
+from gferm.fairness.constraint import Contrasts, build_contrasts
 from gferm.model_selection.folds import SearchFold, make_fold, name_of, split_rows
 from gferm.solver.crossval import Rows
 

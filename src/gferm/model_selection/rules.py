@@ -71,22 +71,22 @@ class fairest_within:
             )
 
     def measures(self, cv_results: Mapping[str, Any]) -> tuple[Array, Array]:
-        """Give error and unfairness of every setting, each at least 0 and NaN where missing."""
+        """Return error and unfairness of every setting, each at least 0 and NaN where missing."""
         errors = read_errors(cv_results, self.error, self.greater_is_better)
         return errors, read_unfairness(cv_results, self.unfairness)
 
     def limit(self, errors: npt.ArrayLike) -> float:
-        """Give the largest error of a shortlist, best / (1 − tolerance)."""
+        """Return the largest error of a shortlist, best / (1 − tolerance)."""
         values = np.asarray(errors, dtype=float)
         return float(values[_best(values, self.error)] / (1.0 - self.tolerance))
 
     def shortlist(self, cv_results: Mapping[str, Any]) -> Codes:
-        """Give the settings of nearly the best error, in the order of the search."""
+        """Return the settings of nearly the best error, in the order of the search."""
         errors = read_errors(cv_results, self.error, self.greater_is_better)
         return np.flatnonzero(errors <= self.limit(errors) * (1.0 + ROUNDING))
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Give the index of the chosen setting."""
+        """Return the index of the chosen setting."""
         errors, unfairness = self.measures(cv_results)
         shortlist = self.shortlist(cv_results)
         known = shortlist[np.isfinite(unfairness[shortlist])]
@@ -120,12 +120,12 @@ class lowest_error:
     greater_is_better: bool = field(default=False, kw_only=True)
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Give the index of the chosen setting."""
+        """Return the index of the chosen setting."""
         return _best(read_errors(cv_results, self.error, self.greater_is_better), self.error)
 
 
 def pareto_set(errors: npt.ArrayLike, unfairness: npt.ArrayLike) -> Codes:
-    """Give the settings that no other beats in one measure without losing in the other.
+    """Return the settings that no other beats in one measure without losing in the other.
 
     Parameters
     ----------

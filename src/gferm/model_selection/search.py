@@ -22,11 +22,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
-from gferm.cells import SensitiveBins
+from gferm.arrays.foreign import as_numpy
 from gferm.estimators.base import FairModel
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import unchanged_on_error
-from gferm.foreign import as_numpy
+from gferm.fairness.cells import SensitiveBins
 from gferm.losses import LOSSES, Loss, as_loss
 from gferm.model_selection.failures import require_an_answer, speak_up
 from gferm.model_selection.grid import KernelGrid, SearchGrid, read_grid
@@ -127,7 +127,7 @@ class FairSearch(KernelMachine, ABC):
 
     @abstractmethod
     def _make_echo(self, rows: SearchRows) -> FairModel:
-        """Give a model that predicts what it is given, for scorers."""
+        """Return a model that predicts what it is given, for scorers."""
 
     def predict(self, X: Any) -> Any:
         """Predict with the chosen model; the sensitive attributes are not needed.
@@ -152,7 +152,7 @@ class FairSearch(KernelMachine, ABC):
         return self
 
     def to_sklearn(self) -> Any:
-        """Give the chosen predictor as a plain scikit-learn object, so serving needs no gferm."""
+        """Return the chosen predictor as a plain scikit-learn object, so serving needs no gferm."""
         check_is_fitted(self)
         return self.best_estimator_.to_sklearn()
 
@@ -203,7 +203,7 @@ class FairSearch(KernelMachine, ABC):
         return self
 
     def _models(self, grid: SearchGrid) -> list[FairModel]:
-        """Give one model for each kernel, and check its parameters."""
+        """Return one model for each kernel, and check its parameters."""
         constrained = [epsilon for epsilon in grid.shared.epsilons if epsilon is not None]
         epsilon = constrained[0] if constrained else None
         models = [self._template({**kernel, "epsilon": epsilon}) for kernel in grid.kernels]
@@ -226,7 +226,7 @@ class FairSearch(KernelMachine, ABC):
     def _judge_all(
         self, models: Sequence[FairModel], rows: SearchRows, grid: SearchGrid, judge: Judge
     ) -> tuple[Array, int]:
-        """Give the figures, shape (n_folds, 3, n_settings), and the number of unconverged models.
+        """Return the figures, shape (n_folds, 3, n_settings), and the number of unconverged models.
 
         A kernel is one task where it serves all folds at once; else a fold is.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gferm.cells import Cells, Partition
+from gferm.fairness.cells import Cells, Partition
 
 
 def place_of(attribute: str | None, names: Sequence[str]) -> int:
@@ -30,5 +30,5 @@ def place_of(attribute: str | None, names: Sequence[str]) -> int:
 
 
 def partition_of(cells: Cells, attribute: str | None) -> Partition:
-    """Give the groups of the attribute asked for."""
+    """Return the groups of the attribute asked for."""
     return cells.partitions[place_of(attribute, [part.name for part in cells.partitions])]

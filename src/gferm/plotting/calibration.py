@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.bins import Bins, as_bins
-from gferm.cells import SensitiveBins
+from gferm.fairness.bins import Bins, as_bins
+from gferm.fairness.cells import SensitiveBins
+from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics.reading import labels, numbers, same_length, sort_into_cells, weights
 from gferm.plotting.attributes import partition_of
 from gferm.plotting.intervals import effective_rows, student, wilson
 from gferm.plotting.style import UNNAMED
-from gferm.sensitive import read_sensitive_features
 
 STRATEGIES: dict[str, Callable[[int], Bins]] = {
     "quantile": Bins.quantile,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from gferm.cells import SensitiveBins
+from gferm.fairness.cells import SensitiveBins
 from gferm.plotting.calibration import Calibration, calibrate
 from gferm.plotting.class_scores import class_to_show, scores_of
 from gferm.plotting.room import legend_above, set_view

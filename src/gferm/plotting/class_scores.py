@@ -10,7 +10,7 @@ from gferm.arrays import Array
 
 
 def class_to_show(model: Any, pos_label: Any) -> Any:
-    """Give the class whose share is predicted: the second of two, or the one asked for."""
+    """Return the class whose share is predicted: the second of two, or the one asked for."""
     classes = np.asarray(model.classes_).tolist()
     if pos_label is None and len(classes) == 2:
         return classes[1]
@@ -23,7 +23,7 @@ def class_to_show(model: Any, pos_label: Any) -> Any:
 
 
 def scores_of(model: Any, X: Any, label: Any) -> tuple[Array, bool]:
-    """Give the score of a class for each row, and whether it is a probability."""
+    """Return the score of a class for each row, and whether it is a probability."""
     place = np.asarray(model.classes_).tolist().index(label)
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X))[:, place], True

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.frontier import Frontier
+from gferm.estimators.frontier import Frontier
 from gferm.plotting.judged import Judged
 from gferm.plotting.room import legend_above, set_view
 from gferm.plotting.style import COLORS, SHAPES, as_text
@@ -47,7 +47,7 @@ class ExactCurve:
     epsilon: float | None = None
 
     def price(self, epsilons: Any) -> Array:
-        """Give how many percent the training objective is above that of the plain model."""
+        """Return how many percent the training objective is above that of the plain model."""
         price: Array = 100 * (
             self.frontier.objectives_at(epsilons) / self.frontier.objectives[0] - 1
         )

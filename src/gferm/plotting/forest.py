@@ -29,7 +29,7 @@ class Line:
 
 
 def loudness(gaps: Sequence[Gap]) -> Array:
-    """Give |gap| / noise of each gap; −1 where the noise is not known."""
+    """Return |gap| / noise of each gap; −1 where the noise is not known."""
     values = np.array([gap.value for gap in gaps], dtype=float)
     chance = np.array([(gap.null_high - gap.null_low) / 2 for gap in gaps], dtype=float)
     interval = np.array([(gap.high - gap.low) / 2 for gap in gaps], dtype=float)
@@ -41,13 +41,13 @@ def loudness(gaps: Sequence[Gap]) -> Array:
 
 
 def loudest(gaps: Sequence[Gap], most: int) -> list[Gap]:
-    """Give the ``most`` loudest gaps, in the order they came."""
+    """Return the ``most`` loudest gaps, in the order they came."""
     chosen = np.argsort(-loudness(gaps), kind="stable")[:most]
     return [gaps[i] for i in sorted(chosen)]
 
 
 def only_pair(gaps: Sequence[Gap]) -> tuple[str, str] | None:
-    """Give the compared groups if they are the same in every line."""
+    """Return the compared groups if they are the same in every line."""
     pairs = {(gap.attribute, gap.groups) for gap in gaps}
     return next(iter(pairs))[1] if len(pairs) == 1 else None
 

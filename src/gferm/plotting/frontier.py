@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gferm.estimators import FairRegressor
-from gferm.frontier import Frontier, frontier
+from gferm.estimators.frontier import Frontier, frontier
 from gferm.plotting.curves import Curve, ExactCurve, HeldOutCurve
 from gferm.plotting.judged import judge
 from gferm.plotting.style import COLORS, axes, tidy

@@ -231,7 +231,7 @@ def _draw_gap(ax: Any, place: int, gap: Gap, thick: float) -> None:
 
 
 def _points(ax: Any) -> Any:
-    """Give the box of the axes in points."""
+    """Return the box of the axes in points."""
     from matplotlib.transforms import Affine2D
 
     return ax.get_window_extent().transformed(Affine2D().scale(72.0 / ax.figure.dpi))

@@ -13,13 +13,13 @@ import numpy as np
 from scipy import stats
 
 from gferm.arrays import Array
-from gferm.cells import Partition
+from gferm.fairness.cells import Partition
 
 LEVEL = 0.95
 
 
 def effective_rows(partition: Partition, weight: Array | None) -> Array:
-    """Give (Σw)²/Σw² of every cell, shape (K, Q)."""
+    """Return (Σw)²/Σw² of every cell, shape (K, Q)."""
     if weight is None:
         return partition.counts.astype(float)
     # Σw · (Σw / Σw²), where partition.means(w, w) is Σw² / Σw
@@ -28,7 +28,7 @@ def effective_rows(partition: Partition, weight: Array | None) -> Array:
 
 
 def wilson(share: Array, n: Array) -> tuple[Array, Array]:
-    """Give the interval of a share seen in n rows."""
+    """Return the interval of a share seen in n rows."""
     z2 = stats.norm.ppf(0.5 + LEVEL / 2) ** 2
     n = np.where(n > 0, n, np.nan)
     center = (share + z2 / (2 * n)) / (1 + z2 / n)
@@ -37,7 +37,7 @@ def wilson(share: Array, n: Array) -> tuple[Array, Array]:
 
 
 def student(mean: Array, squares: Array, n: Array) -> tuple[Array, Array]:
-    """Give the interval of a mean, ``squares`` being the mean squared deviation from it."""
+    """Return the interval of a mean, ``squares`` being the mean squared deviation from it."""
     n = np.where(n > 1, n, np.nan)
     half = stats.t.ppf(0.5 + LEVEL / 2, n - 1) * np.sqrt(squares / (n - 1))
     return mean - half, mean + half

@@ -42,7 +42,7 @@ def describe(cv_results: Mapping[str, Any]) -> list[str] | None:
 
 
 def standard_errors(cv_results: Mapping[str, Any], column: str) -> Array | None:
-    """Give the standard error of a mean over folds, std / √folds; None if it is not there."""
+    """Return the standard error of a mean over folds, std / √folds; None if it is not there."""
     name = column.removeprefix(PREFIX)
     pattern = re.compile(rf"split\d+_test_{re.escape(name)}")
     folds = [cv_results[key] for key in cv_results if pattern.fullmatch(key)]

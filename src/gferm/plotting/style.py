@@ -27,7 +27,7 @@ def need_matplotlib() -> None:
 
 
 def axes(ax: Any, **figure: Any) -> Any:
-    """Give the axes to draw on: those of the caller, or those of a new ``figure``."""
+    """Return the axes to draw on: those of the caller, or those of a new ``figure``."""
     if ax is not None:
         return ax
     need_matplotlib()
@@ -44,7 +44,7 @@ def tidy(ax: Any) -> None:
 
 
 def look(q: int) -> dict[str, str]:
-    """Give the colour and the shape of the points of group q."""
+    """Return the colour and the shape of the points of group q."""
     return {"color": LINE_COLORS[q % len(LINE_COLORS)], "marker": SHAPES[q % len(SHAPES)]}
 
 
@@ -73,7 +73,7 @@ def attribute_text(name: str) -> str:
 
 
 def shortened(name: object, length: int) -> str:
-    """Give a name of about ``length`` characters: a longer one keeps its beginning and its end."""
+    """Return a name of about ``length`` characters: a longer one keeps its beginning and end."""
     words = " ".join(str(name).split())
     half = length // 2
     if len(words) <= 2 * half + 1:

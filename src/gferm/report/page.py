@@ -37,7 +37,7 @@ def write_page(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None
 
 
 def render_page(summary: Mapping[str, Any]) -> str:
-    """Give the HTML of a summary."""
+    """Return the HTML of a summary."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from plotly.offline import get_plotlyjs

@@ -67,7 +67,7 @@ class Sheet:
                     )
 
     def without(self, place: int) -> Sheet:
-        """Give the table without one of its columns."""
+        """Return the table without one of its columns."""
         sections = tuple(
             replace(section, rows=tuple(row[:place] + row[place + 1 :] for row in section.rows))
             for section in self.sections
@@ -103,7 +103,7 @@ def signed(value: float | None, digits: int) -> str:
 
 
 def decimals(values: Iterable[float | None], digits: int = 3) -> int:
-    """Give the decimals that show ``digits`` digits of the largest of some numbers."""
+    """Return the decimals that show ``digits`` digits of the largest of some numbers."""
     sizes = [abs(value) for value in values if value is not None and isfinite(value)]
     largest = max(sizes, default=0.0)
     nothing = largest < 10.0**-MOST_DECIMALS

@@ -25,7 +25,7 @@ SHORTEST = 16  # … and that of a row not into shorter ones than this
 
 
 def to_terminal(sheet: Sheet, *, width: int | None = None) -> _AsWide:
-    """Give what a rich console prints, with ``crop=False``: a number is never cut short.
+    """Return what a rich console prints, with ``crop=False``: a number is never cut short.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class _Frame:
 
 
 def _span(widths: Sequence[int]) -> int:
-    """Give the width of neighbouring columns, with a space between them."""
+    """Return the width of neighbouring columns, with a space between them."""
     return sum(widths) + len(widths) - 1
 
 
@@ -145,7 +145,7 @@ def _narrowed(sheet: Sheet, width: int) -> Sheet:
 
 
 def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int], style: str = "") -> Table:
-    """Give rows in columns of fixed widths; rich has no cell that spans columns."""
+    """Return rows in columns of fixed widths; rich has no cell that spans columns."""
     table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False, style=style)
     for j, width in enumerate(widths):
         table.add_column(justify="right" if j else "left", width=width, no_wrap=j > 0)

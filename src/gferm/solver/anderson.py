@@ -46,7 +46,7 @@ class Anderson:
         self._norm = np.inf
 
     def step(self, v: Array, move: Array) -> Array:
-        """Give the next point."""
+        """Return the next point."""
         weighted = move if self._weight is None else self._weight * move
         norm = float(np.sqrt(weighted @ move))
         if self._plain is not None and norm > GROWTH * self._norm:

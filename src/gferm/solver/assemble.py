@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
-from gferm.device import CPU, Device, device_of
-from gferm.kernels import center_kernel
+from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import CPU, Device, device_of
+from gferm.features.kernel import center_kernel
 from gferm.solver.geometry import KernelGeometry
 from gferm.solver.moments import ROUNDING, Finish, above_rounding, sum_over
 from gferm.solver.origin import Origin

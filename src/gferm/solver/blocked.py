@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.device import Device, device_of
+from gferm.arrays.device import Device, device_of
+from gferm.arrays.host_transfer import Ferry
 from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
-from gferm.solver.ferry import Ferry
 
 WIDTH = 2048  # columns of a block
 PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
@@ -98,7 +98,7 @@ class BlockedCholesky:
         return np.ascontiguousarray(self.device.get(product))
 
     def shrink(self, x: Array) -> Array:
-        """Give the bound, as Cholesky does."""
+        """Return the bound, as Cholesky does."""
         return x
 
     def restore(self) -> None:
@@ -135,7 +135,7 @@ class BlockedCholesky:
         panel[diagonal, diagonal] += self.alpha
 
     def _own(self, rows: slice, place: Device) -> Any:
-        """Give a block of A on the diagonal, from above it."""
+        """Return a block of A on the diagonal, from above it."""
         xp, diagonal = place.xp, self._diagonal[rows].astype(self._dtype)
         above = xp.triu(place.put(self._packed[rows, rows]), 1)
         return above + above.T + xp.diag(place.put(diagonal))
@@ -145,19 +145,19 @@ class BlockedCholesky:
         return (slice(at, min(at + self._width, size)) for at in range(0, size, self._width))
 
     def _as_wide_as_fits(self) -> int:
-        """Give the width of blocks that travel: the wider they are, the fewer times they do."""
+        """Return the width of blocks that travel: the wider they are, the fewer times they do."""
         size = len(self._packed)
         column = size * np.dtype(self._dtype).itemsize
         return max(WIDTH, min(self.device.free_bytes // (PANELS * column), size))
 
     def _before(self, columns: slice) -> Iterator[slice]:
-        """Give the columns to the left: in one go where they are, else as they fit."""
+        """Return the columns to the left: in one go where they are, else as they fit."""
         if self._home == self.device:
             return iter([slice(0, columns.start)] if columns.start else [])
         return self._blocks(columns.start)
 
     def _fetch(self, rows: slice, columns: slice) -> Any:
-        """Give a part of the array on the device: a view if it lives there."""
+        """Return a part of the array on the device: a view if it lives there."""
         part = self._packed[rows, columns]
         return part if self._home == self.device else self._ferry.bring(part)
 
@@ -179,7 +179,7 @@ def cholesky(matrix: Any, alpha: float, device: Device) -> Cholesky | BlockedCho
 
 
 def is_positive_semidefinite(matrix: Any, precision: float) -> bool:
-    """Say whether no eigenvalue is negative beyond rounding; ``matrix`` is left as it was.
+    """Return whether no eigenvalue is negative beyond rounding; ``matrix`` is left as it was.
 
     ``precision`` is that of the numbers from which the matrix was made.
     """

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.device import Device, open_device
+from gferm.arrays.device import Device, open_device
 from gferm.solver.nested import Part
 from gferm.solver.two_groups import two_group_multipliers
 
@@ -35,7 +35,7 @@ class Bound:
     scale: str = "mean"
 
     def of_total(self, n_pairs: Array) -> Array:
-        """Give the bound on the sum over unordered pairs."""
+        """Return the bound on the sum over unordered pairs."""
         return self.epsilon * (n_pairs if self.scale == "mean" else 0.5 * np.ones_like(n_pairs))
 
 
@@ -76,7 +76,7 @@ class CellContrasts:
         )
 
     def reduce(self, device: Device, part: Part) -> Reduced:
-        """Give the m-dimensional problem of every alpha and part."""
+        """Return the m-dimensional problem of every alpha and part."""
         xp, cells = device.xp, self.columns
         D = device.put(self.weights)
         Dt = xp.swapaxes(D, -1, -2)
@@ -124,7 +124,7 @@ class Reduced:
     effects: Any
 
     def of_part(self, part: int, rows: Any) -> Reduced:
-        """Give the problem of one part, and of some of its rows."""
+        """Return the problem of one part, and of some of its rows."""
         return replace(
             self,
             gram=self.gram[:, part],
@@ -136,13 +136,13 @@ class Reduced:
         )
 
     def on_host(self) -> Reduced:
-        """Give the same as NumPy arrays."""
+        """Return the same as NumPy arrays."""
         names = ("gram", "start", "silent", "plain", "effects")
         arrays = {name: self.device.get(getattr(self, name)) for name in names}
         return replace(self, device=open_device("cpu"), **arrays)
 
     def multipliers(self, bounds: Sequence[Bound | None]) -> Any:
-        """Give ν for every bound, shape (..., n_bounds, m); None leaves the plain model.
+        """Return ν for every bound, shape (..., n_bounds, m); None leaves the plain model.
 
         Positive bounds are for two groups.
         """
@@ -167,19 +167,19 @@ class Reduced:
         return found
 
     def predictions(self, multipliers: Any) -> Any:
-        """Give the fair predictions ŷ − (V̂ D) ν, shape (..., n_bounds, n_rows)."""
+        """Return the fair predictions ŷ − (V̂ D) ν, shape (..., n_bounds, n_rows)."""
         return self.plain[..., None, :] - multipliers @ self.device.xp.swapaxes(
             self.effects, -1, -2
         )
 
     def at(self, contrasts: CellContrasts, columns: Any) -> Reduced:
-        """Give the same problem with other rows to predict, by the values of V̂ there."""
+        """Return the same problem with other rows to predict, by the values of V̂ there."""
         effects = columns[..., contrasts.columns] @ self.device.put(contrasts.weights)
         return replace(self, plain=columns[..., LABELS], effects=effects)
 
 
 def _weights(counts: npt.NDArray[np.intp]) -> Array:
-    """Give D of one part, shape (K·Q, K·(Q − 1))."""
+    """Return D of one part, shape (K·Q, K·(Q − 1))."""
     n_labels, n_groups = counts.shape
     weights = np.zeros((n_labels, n_groups, n_labels, n_groups - 1))
     for k, row in enumerate(counts):
@@ -189,5 +189,5 @@ def _weights(counts: npt.NDArray[np.intp]) -> Array:
 
 
 def _diagonals(values: Array) -> Array:
-    """Give matrices with the last axis on their diagonal."""
+    """Return matrices with the last axis on their diagonal."""
     return values[..., None] * np.eye(values.shape[-1])

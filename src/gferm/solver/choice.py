@@ -54,7 +54,7 @@ def choose_solver(
     fit_intercept: bool = True,
     device: str = "cpu",
 ) -> SolverChoice:
-    """Say which solver a fit will run.
+    """Return which solver a fit will run.
 
     The linear kernel is solved in the features, d×d, unless there are more features than rows.
     The square loss has a closed form. In the features, up to a thousand of them, piecewise linear

@@ -7,7 +7,7 @@
              precision of the eigenvalues: one eigendecomposition of that part
 
 In all of them m numbers for each alpha decide the rest: G and c₀ of the training part give ν for
-every epsilon (every_epsilon.py), and predictions are those of the labels minus those of C ν.
+every epsilon (epsilon_grid.py), and predictions are those of the labels minus those of C ν.
 
 Predictions have the shape (n_alphas, n_epsilons, n_targets, n_test); NaN where the constraint
 cannot be met, or where a training part has nobody to compare.
@@ -24,13 +24,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts, no_contrasts
-from gferm.device import device_of
+from gferm.arrays.device import device_of
+from gferm.arrays.threads import for_each
+from gferm.fairness.constraint import Contrasts, no_contrasts
 from gferm.solver.assemble import center_and_scale
-from gferm.solver.every_epsilon import multipliers_of_grid
+from gferm.solver.epsilon_grid import multipliers_of_grid
 from gferm.solver.hat import FEW_TIMES, HatMatrix
 from gferm.solver.system import System, Target
-from gferm.threads import for_each
 
 Rows = npt.NDArray[np.intp]
 COLUMNS_AT_ONCE = 0.25  # of n: right-hand sides that are rotated together
@@ -71,7 +71,7 @@ class Grid:
     epsilons: tuple[float | None, ...]
 
     def multipliers(self, grams: Array, plain: Array, fold: Fold) -> Array:
-        """Give ν for every alpha and epsilon; NaN if it asks for what nobody can be given."""
+        """Return ν for every alpha and epsilon; NaN if it asks for what nobody can be given."""
         if fold.contrasts is not None:
             return multipliers_of_grid(grams, plain, fold.contrasts, self.epsilons)
         nothing = np.array([0.0 if epsilon is None else np.nan for epsilon in self.epsilons])
@@ -125,7 +125,7 @@ class HeldOutKernel:
         return predictions
 
     def _sources(self, fold: Fold) -> Array:
-        """Give R = [labels, C] of the training part, zero elsewhere."""
+        """Return R = [labels, C] of the training part, zero elsewhere."""
         labels = np.zeros_like(self.labels)
         labels[fold.train] = self.labels[fold.train]
         columns = fold.spread_columns(len(labels)).toarray() / self.scale[:, None]
@@ -182,7 +182,7 @@ def solve_grid(
 
 
 def _apply(nu: Array, effects: Array) -> Array:
-    """Give Σ ν effects for every alpha: (A, E, m) by (A, m, p); NaN where ν is."""
+    """Return Σ ν effects for every alpha: (A, E, m) by (A, m, p); NaN where ν is."""
     if effects.shape[1] == 0:  # nobody to compare: ν says only whether that is an answer
         return nu[:, :, :1] * np.ones(effects.shape[2])
     return nu @ effects

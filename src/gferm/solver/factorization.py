@@ -18,7 +18,7 @@ from scipy import linalg
 from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
-from gferm.device import Placed, device_of
+from gferm.arrays.device import Placed, device_of
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
@@ -94,7 +94,7 @@ class Cholesky:
         return np.asarray(product + correction[:, None] * x)
 
     def shrink(self, x: Array) -> Array:
-        """Give the bound, which costs nothing and is tight enough for alpha > 0."""
+        """Return the bound, which costs nothing and is tight enough for alpha > 0."""
         return x
 
     def restore(self) -> None:

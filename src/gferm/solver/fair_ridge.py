@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts
+from gferm.fairness.constraint import Contrasts
 from gferm.solver.factorization import NotPositiveDefiniteError
 from gferm.solver.path import trace_path
 from gferm.solver.system import FactorizedSystem, System, without_noise
@@ -122,7 +122,7 @@ class FairRidge:
         )
 
     def recomputed(self, fit: Fit) -> Fit:
-        """Give the same model with predictions computed from its coefficients.
+        """Return the same model with predictions computed from its coefficients.
 
         Those of `fit` trust the linear solve, and lose digits where it is badly conditioned.
         """
@@ -139,18 +139,18 @@ class FairRidge:
         return fit.x @ self.system.probe
 
     def plain_contrasts_of(self, fit: Fit) -> Array:
-        """Give Cᵀf of the model nearest to the same target without the constraint."""
+        """Return Cᵀf of the model nearest to the same target without the constraint."""
         return self.contrasts_of(fit) + self._gram @ fit.multipliers
 
     def norm2_of_rows(self, g: Array, multipliers: Array) -> float:
-        """Give ‖Φᵀ(g + C ν)‖² for a vector g over the rows."""
+        """Return ‖Φᵀ(g + C ν)‖² for a vector g over the rows."""
         system = self.system
         q = system.geometry.pull(g) + system.steering @ multipliers
         image = self._factorized.factorization.apply(q[:, None])[:, 0]
         return system.geometry.norm2(q, image)
 
     def coefficients(self, fit: Fit) -> tuple[Array, float]:
-        """Give the coefficients and the intercept."""
+        """Return the coefficients and the intercept."""
         system = self.system
         return system.geometry.restore(fit.x), fit.level - float(system.anchor @ fit.x)
 
@@ -167,7 +167,7 @@ def project_contrasts(
     epsilon: float | None,
     inverse: Array,
 ) -> Array:
-    """Give the ν that moves the contrasts of the plain model, by G ν, onto the constraint."""
+    """Return the ν that moves the contrasts of the plain model, by G ν, onto the constraint."""
     nothing = np.zeros(plain.size)
     if contrasts is None or epsilon is None:
         return nothing

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.blocks import dense, row_blocks
+from gferm.arrays.blocks import dense, row_blocks
 from gferm.solver.factorization import Factorization
 
 
@@ -47,16 +47,16 @@ class Geometry(Protocol):
         """The orthonormal basis of the unknowns; None for their own."""
 
     def rotated(self, basis: Array) -> Geometry:
-        """Give the same for unknowns in another orthonormal basis."""
+        """Return the same for unknowns in another orthonormal basis."""
 
     def pull(self, g: Array) -> Array:
         """Let a vector over the rows act on the unknowns: Φᵀg."""
 
     def predictions(self, x: Array, image: Array) -> Array:
-        """Give f − level at the training rows, from x and A x."""
+        """Return f − level at the training rows, from x and A x."""
 
     def norm2(self, x: Array, image: Array) -> float:
-        """Give ‖w‖² from x and A x."""
+        """Return ‖w‖² from x and A x."""
 
     def restore(self, x: Array) -> Array:
         """Leave the basis of the factorisation and the scale of the weights."""
@@ -88,24 +88,24 @@ class KernelGeometry:
     basis: Array | None = None
 
     def rotated(self, basis: Array) -> KernelGeometry:
-        """Give the same in another basis."""
+        """Return the same in another basis."""
         return KernelGeometry(self.scale, basis)
 
     def pull(self, g: Array) -> Array:
-        """Give g / √w."""
+        """Return g / √w."""
         return _into(self.basis, g if self.scale is None else g / self.scale)
 
     def predictions(self, x: Array, image: Array) -> Array:
-        """Give A x / √w."""
+        """Return A x / √w."""
         f = _out_of(self.basis, image)
         return f if self.scale is None else f / self.scale
 
     def norm2(self, x: Array, image: Array) -> float:
-        """Give xᵀA x."""
+        """Return xᵀA x."""
         return max(float(x @ image), 0.0)
 
     def restore(self, x: Array) -> Array:
-        """Give the coefficients of the kernel expansion."""
+        """Return the coefficients of the kernel expansion."""
         x = _out_of(self.basis, x)
         return x if self.scale is None else x * self.scale
 
@@ -118,7 +118,7 @@ class KernelGeometry:
         rho: Array,
         factorization: Factorization,
     ) -> QuadraticForms:
-        """Give ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
+        """Return ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
         errors = target - applied
         return QuadraticForms(errors.T @ errors, x.T @ applied, rho.T @ factorization.shrink(rho))
 
@@ -141,12 +141,12 @@ class LinearGeometry:
     basis: Array | None = None
 
     def rotated(self, basis: Array) -> LinearGeometry:
-        """Give the same in another basis."""
+        """Return the same in another basis."""
         whole = basis if self.basis is None else self.basis @ basis
         return LinearGeometry(self.X, basis.T @ self.center, whole)
 
     def pull(self, g: Array) -> Array:
-        """Give Xᵀg for centred features."""
+        """Return Xᵀg for centred features."""
         total = np.zeros(self.X.shape[1])
         for rows in self._blocks:
             total += g[rows] @ self.X[rows]
@@ -154,20 +154,20 @@ class LinearGeometry:
         return pulled
 
     def predictions(self, x: Array, image: Array) -> Array:
-        """Give X x for centred features."""
+        """Return X x for centred features."""
         weights = _out_of(self.basis, x)
         f = np.concatenate([self.X[rows] @ weights for rows in self._blocks])
         f -= self.center @ x
         return f
 
     def norm2(self, x: Array, image: Array) -> float:
-        """Give xᵀx."""
+        """Return xᵀx."""
         return float(x @ x)
 
     def moments(
         self, rows: npt.NDArray[np.intp], weight: Array, *, centred: bool
     ) -> tuple[Array, Array, float]:
-        """Give scatter, mean and mass of some rows: about their mean, or about zero."""
+        """Return scatter, mean and mass of some rows: about their mean, or about zero."""
         d = self.center.size
         scatter, total, mass = np.zeros((d, d)), np.zeros(d), float(weight[rows].sum())
         for part in row_blocks(rows.size, d):
@@ -182,7 +182,7 @@ class LinearGeometry:
         return scatter - mass * np.outer(mean, mean), mean, mass
 
     def restore(self, x: Array) -> Array:
-        """Give the weights of the features."""
+        """Return the weights of the features."""
         return _out_of(self.basis, x)
 
     def forms(
@@ -194,7 +194,7 @@ class LinearGeometry:
         rho: Array,
         factorization: Factorization,
     ) -> QuadraticForms:
-        """Give the risk, xᵀx, and ρᵀ(A + alpha I)⁻¹ρ, exactly the loss of an inexact solve."""
+        """Return the risk, xᵀx, and ρᵀ(A + alpha I)⁻¹ρ, exactly the loss of an inexact solve."""
         cross = target.T @ x
         risk = x.T @ applied - cross - cross.T
         risk[0, 0] += target_norm2

@@ -30,8 +30,8 @@ import numpy.typing as npt
 from scipy.linalg import blas
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
-from gferm.device import device_of
+from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import device_of
 from gferm.solver.factorization import Spectrum
 from gferm.solver.moments import ROUNDING
 from gferm.solver.series import RADIUS, Series
@@ -90,11 +90,11 @@ class HatMatrix:
         return float(self.values[np.isfinite(self.values)].max(initial=self.rest or 0.0))
 
     def rotate(self, columns: Array) -> Array:
-        """Give the coordinates of columns R along the vectors."""
+        """Return the coordinates of columns R along the vectors."""
         return np.ascontiguousarray(blas.dgemm(1.0, self.vectors.T, columns, trans_a=1))
 
     def sees(self, rotated: Array, norms2: Array, size: float) -> npt.NDArray[np.bool_]:
-        """Say for each column c, of which ‖c‖² is given, whether A c is more than rounding.
+        """Return for each column c, of which ‖c‖² is given, whether A c is more than rounding.
 
         ``size`` is that of the entries of A before it was centred.
         """
@@ -106,7 +106,7 @@ class HatMatrix:
     def hold_out(
         self, rows: npt.NDArray[np.intp], rotated: Array, gram: Array, alphas: Array
     ) -> tuple[Array, Array]:
-        """Give Z and Q for every alpha, shapes (n_alphas, n_rows, q) and (n_alphas, q, q).
+        """Return Z and Q for every alpha, shapes (n_alphas, n_rows, q) and (n_alphas, q, q).
 
         ``rotated`` and ``gram`` are those of columns R that are zero at ``rows``: their
         coordinates, and RᵀR.
@@ -128,7 +128,7 @@ class HatMatrix:
         return predictions, forms
 
     def _left(self, held: Array, lost: Array, alphas: Array) -> Iterator[tuple[Any, Array]]:
-        """Give I − H_hh, for one alpha after another or for some at a time."""
+        """Return I − H_hh, for one alpha after another or for some at a time."""
         center = float(self.values[_middle(self.values)]) if self.rest is None else self.rest
         roomy = FEW_TIMES * held.shape[1] <= self.vectors.shape[1]  # for the sums of a series
         series = Series.around(center, self.values, alphas, RADIUS if roomy else 0.0)
@@ -147,7 +147,7 @@ class HatMatrix:
             yield some, np.matmul(np.swapaxes(scaled, 1, 2), scaled, out=grams[: len(roots)])
 
     def _shrinkage(self, alphas: Array) -> tuple[Array, Array]:
-        """Give kept and lost, as they differ from those of the rest if there is one."""
+        """Return kept and lost, as they differ from those of the rest if there is one."""
         with np.errstate(divide="ignore"):
             if self.rest is None:
                 kept: Array = 1.0 / (1.0 + alphas / self.values)
@@ -162,14 +162,14 @@ class PlacedHatMatrix(HatMatrix):
     """H whose vectors are on a device, one alpha after another."""
 
     def rotate(self, columns: Array) -> Array:
-        """Give the coordinates of columns R along the vectors."""
+        """Return the coordinates of columns R along the vectors."""
         rotated: Array = self.vectors @ columns
         return rotated
 
     def hold_out(
         self, rows: npt.NDArray[np.intp], rotated: Array, gram: Array, alphas: Array
     ) -> tuple[Array, Array]:
-        """Give Z and Q for every alpha."""
+        """Return Z and Q for every alpha."""
         device = self.vectors.device
         xp, put = device.xp, device.put
         predictions, forms = [], []
@@ -186,12 +186,12 @@ class PlacedHatMatrix(HatMatrix):
 
 
 def _middle(values: Array) -> int:
-    """Give the place of the median, never that of the intercept beside others."""
+    """Return the place of the median, never that of the intercept beside others."""
     return (len(values) - 1) // 2
 
 
 def _raise_above_all(matrix: Any, null: Array) -> None:
-    """Give the null vector the largest eigenvalue: alone there, it is computed exactly.
+    """Return the null vector the largest eigenvalue: alone there, it is computed exactly.
 
     What centring a large kernel left of it as rounding, and a small one would notice, goes first.
     """
@@ -207,7 +207,7 @@ def _raise_above_all(matrix: Any, null: Array) -> None:
 
 
 def _weighted_products(left: Array, weights: Array, right: Array) -> Array:
-    """Give leftᵀ diag(w) right for each row w of the weights, block by block of directions."""
+    """Return leftᵀ diag(w) right for each row w of the weights, block by block of directions."""
     n_alphas, (n, q) = len(weights), right.shape
     blocks = row_blocks(n, n_alphas * q, 2**16)
     stacked = np.empty((blocks[0].stop if blocks else 0, n_alphas, q))

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts
+from gferm.fairness.constraint import Contrasts
 from gferm.losses import LOSSES
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.newton import solve_by_newton
@@ -23,7 +23,7 @@ from gferm.solver.task import Task
 
 
 def first_shift(task: Task, y: Array, weight: Array | None) -> float:
-    """Give the alpha with which the system is first factorised."""
+    """Return the alpha with which the system is first factorised."""
     if task.loss == LOSSES["squared"]:
         return task.alpha
     return 2.0 * task.alpha / first_rho(task.loss, y, weight)

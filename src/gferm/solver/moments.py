@@ -20,12 +20,12 @@ from joblib import cpu_count
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.blocks import fewer_if_full, row_blocks
-from gferm.device import CPU, Device
+from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.device import CPU, Device
+from gferm.arrays.threads import for_each
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.origin import Origin
 from gferm.solver.system import System, Target
-from gferm.threads import for_each
 
 Finish: TypeAlias = Callable[[Array], Array]
 """A linear map of the features, applied to the rows of an array of shape (d, …)."""
@@ -88,7 +88,7 @@ class Moments:
         return Moments(self.origin, *left)
 
     def origin_with(self, other: Moments) -> Origin:
-        """Give the mean of the rows of both, from where sums of both lose the fewest digits."""
+        """Return the mean of the rows of both, from where sums of both lose the fewest digits."""
         mass = self.mass + other.mass
         away_x, away_y = other.origin.x - self.origin.x, other.origin.y - self.origin.y
         return Origin(
@@ -97,7 +97,7 @@ class Moments:
         )
 
     def counted_from(self, origin: Origin) -> Moments:
-        """Give the same sums about another point."""
+        """Return the same sums about another point."""
         x, y = self.origin.x - origin.x, self.origin.y - origin.y
         moved = np.outer(self.shift + 0.5 * self.mass * x, x)
         return Moments(
@@ -115,7 +115,7 @@ class Moments:
         return self.mass, self.shift, self.scatter, self.cross, self.rise, self.square
 
     def finished(self, finish: Finish) -> Moments:
-        """Give the sums of other features, linear in these."""
+        """Return the sums of other features, linear in these."""
         x = finish(self.origin.x[:, None])[:, 0]
         return replace(
             self,
@@ -126,12 +126,12 @@ class Moments:
         )
 
     def spread(self, *, fit_intercept: bool) -> Array:
-        """Give Σ w x² of every feature, about its mean if there is an intercept."""
+        """Return Σ w x² of every feature, about its mean if there is an intercept."""
         squares = self.scatter.diagonal()
         return squares - self.shift**2 / self.mass if fit_intercept else squares
 
     def variation(self, *, fit_intercept: bool) -> Array:
-        """Give Σ w y² of every target, about its mean if there is an intercept."""
+        """Return Σ w y² of every target, about its mean if there is an intercept."""
         return self.square - self.rise**2 / self.mass if fit_intercept else self.square
 
     def system(
@@ -288,7 +288,7 @@ def training_moments(
     fit_intercept: bool,
     device: Device = CPU,
 ) -> Iterator[tuple[Moments, Array]]:
-    """Give the moments of several overlapping parts, each by what it lacks if that is less.
+    """Return the moments of several overlapping parts, each by what it lacks if that is less.
 
     A part is its rows and its columns over all rows; Xᵀ·columns comes with its moments. A part is
     summed on its own, from its own origin, where a subtraction would lose digits that ``alpha``,

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.device import Device
+from gferm.arrays.device import Device
 
 Rows = npt.NDArray[np.intp]
 
@@ -110,7 +110,7 @@ class AllRows:
         self.errors[:, n:] = 0.0
 
     def decompose(self, kernel: Array) -> tuple[Any, Any]:
-        """Give the eigenvalues and vectors of the centred kernel, the intercept's infinite."""
+        """Return the eigenvalues and vectors of the centred kernel, the intercept's infinite."""
         xp, matrix = self.device.xp, self.device.put(kernel)
         means = xp.mean(matrix, 0)
         matrix = matrix - means - means[:, None] + xp.mean(means)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from gferm.arrays import Array
-from gferm.solver.dual import Certificate, certify_fit, solution_of, zero_objective
+from gferm.solver.certificate import Certificate, certify_fit, solution_of, zero_objective
 from gferm.solver.fair_ridge import FairRidge, Fit, project_contrasts
 from gferm.solver.geometry import LinearGeometry
 from gferm.solver.projection import Solution

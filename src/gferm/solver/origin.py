@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.blocks import dense, row_blocks
+from gferm.arrays.blocks import dense, row_blocks
 
 FEW = 256  # rows that tell where a chunk lies
 FAR = 100.0  # standard deviations from which on rows have an origin of their own
@@ -46,7 +46,7 @@ class Origin:
         return cls(near, np.average(targets[some], axis=0, weights=share))
 
     def or_nearer(self, X: Any, targets: Array, weight: Array | None) -> Origin:
-        """Give this origin, or the mean of a few of these rows if they lie far from it."""
+        """Return this origin, or the mean of a few of these rows if they lie far from it."""
         if X.shape[0] == 0:
             return self
         few = _here_and_there(X.shape[0], FEW)
@@ -60,11 +60,11 @@ class Origin:
         return Origin(*means) if far else self
 
     def is_at(self, other: Origin) -> bool:
-        """Say whether both are one point."""
+        """Return whether both are one point."""
         same = self is other or np.array_equal(self.x, other.x)
         return same and np.array_equal(self.y, other.y)
 
 
 def _here_and_there(n_rows: int, size: int) -> npt.NDArray[np.intp]:
-    """Give rows for a first look, evenly spaced."""
+    """Return rows for a first look, evenly spaced."""
     return np.linspace(0, n_rows - 1, min(n_rows, size)).astype(np.intp)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from gferm.arrays import Array
-from gferm.pair_norm import PairNorm
+from gferm.fairness.pair_norm import PairNorm
 
 Cluster = npt.NDArray[np.intp]
 
@@ -56,7 +56,7 @@ class Path:
     totals: Array
 
     def at(self, totals: Array) -> Array:
-        """Give ν where Ω has each of these values, those of the ends beyond them."""
+        """Return ν where Ω has each of these values, those of the ends beyond them."""
         increasing = self.totals[::-1]
         return np.array([np.interp(totals, increasing, nu[::-1]) for nu in self.multipliers.T]).T
 
@@ -213,7 +213,7 @@ def _next_merge(gaps: Array, price: float) -> tuple[float, int]:
 
 
 def _price_of(total: float, line: Array) -> float:
-    """Give the price at which a falling line reaches ``total``."""
+    """Return the price at which a falling line reaches ``total``."""
     return float((total - line[0]) / line[1]) if line[1] < 0.0 else np.inf
 
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts
 from gferm.exceptions import UnreachableEpsilonError
+from gferm.fairness.constraint import Contrasts
 from gferm.solver.path import trace_path
 from gferm.solver.system import Reduction
 
@@ -92,7 +92,7 @@ def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | 
 
 
 def is_met(violation: float, epsilon: float, plain_violation: float, spread: float = 0.0) -> bool:
-    """Say whether the constraint holds, but for rounding.
+    """Return whether the constraint holds, but for rounding.
 
     That is a share of the gap of the plain model, or of the spread of labels and predictions.
     """

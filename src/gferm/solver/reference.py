@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts
+from gferm.fairness.constraint import Contrasts
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import lapack
 
 from gferm.arrays import Array
-from gferm.blocks import row_blocks
-from gferm.device import Device, Placed, device_of
+from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import Device, Placed, device_of
 from gferm.solver.blocked import PANELS, WIDTH, BlockedCholesky
 from gferm.solver.factorization import NotPositiveDefiniteError
 
@@ -102,7 +102,7 @@ class Refined:
         return product
 
     def shrink(self, x: Array) -> Array:
-        """Give the bound, as Cholesky does."""
+        """Return the bound, as Cholesky does."""
         return x
 
     def _precondition(self, residual: Array) -> Array:

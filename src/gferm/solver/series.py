@@ -60,7 +60,7 @@ class Series:
         return bool(saved > 0.1 * len(self.alphas) * len(self.deviations))
 
     def weighted_grams(self, vectors: Array) -> Iterator[tuple[int, Array]]:
-        """Give Σ lost_i u_i u_iᵀ for each alpha, with its place: from the smallest alpha up.
+        """Return Σ lost_i u_i u_iᵀ for each alpha, with its place: from the smallest alpha up.
 
         ``vectors`` has a direction in each row. The array that is given is the same each time.
         """

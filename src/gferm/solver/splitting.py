@@ -21,7 +21,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.solver.anderson import Anderson
-from gferm.solver.dual import certify_fit, solution_of, zero_objective
+from gferm.solver.certificate import certify_fit, solution_of, zero_objective
 from gferm.solver.fair_ridge import FairRidge, Fit
 from gferm.solver.projection import Solution
 from gferm.solver.start import first_rho, require_reachable
@@ -83,7 +83,7 @@ def solve_by_splitting(
 
 
 def _imbalance(fit: Fit, u: Array, before: Array, v: Array, weight: Array | None) -> float:
-    """Say by which factor ρ should grow: f and u far apart ask for more, a moving u for less.
+    """Return by which factor ρ should grow: f and u far apart ask for more, a moving u for less.
 
     Both are taken relative to what they will be at the end: the spread of f and u, and the slopes.
     """

@@ -11,7 +11,7 @@ from gferm.solver.projection import require_met
 
 
 def first_rho(loss: Loss, y: Array, weight: Array | None) -> float:
-    """Give the slope of the loss at a constant prediction, beside the spread of the labels."""
+    """Return the slope of the loss at a constant prediction, beside the spread of the labels."""
     level = np.full(y.shape, np.average(y, weights=weight))
     spread = float(np.sqrt(np.average((y - level) ** 2, weights=weight)))
     if spread == 0.0:

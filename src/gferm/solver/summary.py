@@ -21,17 +21,17 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.bins import NoBins
-from gferm.cells import Cells, CellScheme, Score
-from gferm.contrasts import (
+from gferm.arrays.device import CPU, Device
+from gferm.exceptions import NothingToCompareError
+from gferm.fairness.bins import NoBins
+from gferm.fairness.cells import Cells, CellScheme, Score
+from gferm.fairness.constraint import (
     Contrasts,
     Covariances,
     combine_cells,
     no_contrasts,
     one_entry_a_row,
 )
-from gferm.device import CPU, Device
-from gferm.exceptions import NothingToCompareError
 from gferm.solver.moments import Finish, Moments, sum_with_columns
 from gferm.solver.origin import Origin
 from gferm.solver.system import System
@@ -112,7 +112,7 @@ class Summary:
         )
 
     def counted_from(self, origin: Origin) -> Summary:
-        """Give the same sums about another point."""
+        """Return the same sums about another point."""
         x, y = self.moments.origin.x - origin.x, self.moments.origin.y - origin.y
         return replace(
             self,
@@ -122,7 +122,7 @@ class Summary:
         )
 
     def finished(self, finish: Finish) -> Summary:
-        """Give the sums of other features, linear in these."""
+        """Return the sums of other features, linear in these."""
         moments = self.moments.finished(finish)
         return replace(self, moments=moments, members=finish(self.members))
 
@@ -165,7 +165,7 @@ def constrain(
     min_cell_size: int,
     epsilon_scale: str,
 ) -> tuple[Cells, Contrasts, Array]:
-    """Give the cells, which know no rows, the constraint, and how contrasts are read: XᵀC.
+    """Return the cells, which know no rows, the constraint, and how contrasts are read: XᵀC.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def _sums_of(score: Score, cells: Cells) -> ScoreSums:
 
 
 def _cells_without_rows(summary: Summary, scheme: CellScheme) -> Cells:
-    """Give the cells with their counts; continuous attributes in units of all rows so far."""
+    """Return the cells with their counts; continuous attributes in units of all rows so far."""
     nobody = np.zeros(0, dtype=np.intp)
     empty = scheme.without_rows()
     partitions, first = [], 0
@@ -258,7 +258,7 @@ def _in_units_of(bins: NoBins, sums: ScoreSums) -> NoBins:
 
 
 def _means(summary: Summary, cells: Cells, min_size: int) -> tuple[Array, Array, list[Covariances]]:
-    """Give means of x, (d, n_means), and of y, (n_means,), as `combine_cells` orders them."""
+    """Return means of x, (d, n_means), and of y, (n_means,), as `combine_cells` orders them."""
     n_cells = sum(part.counts.size for part in cells.partitions)
     own, mass = slice(n_cells), summary.mass[:n_cells]
     share = np.zeros(n_cells)

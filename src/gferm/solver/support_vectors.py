@@ -21,11 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from gferm.arrays import Array
-from gferm.contrasts import no_contrasts
-from gferm.fair_kernel import FairKernel, project_kernel
+from gferm.fairness.constraint import no_contrasts
+from gferm.features.fair_kernel import FairKernel, project_kernel
 from gferm.solver.assemble import kernel_system
+from gferm.solver.certificate import ZERO, is_constant, spread_of
 from gferm.solver.choice import SolverChoice, factorize_system
-from gferm.solver.dual import ZERO, is_constant, spread_of
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.projection import Solution, require_met
 from gferm.solver.splitting import State, solve_by_splitting

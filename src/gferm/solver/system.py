@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.device import CPU, Device
+from gferm.arrays.device import CPU, Device
 from gferm.solver.blocked import cholesky
 from gferm.solver.factorization import Factorization, Spectrum
 from gferm.solver.geometry import Geometry, LinearGeometry, QuadraticForms
@@ -201,7 +201,7 @@ class Reduction:
     steps: int
 
     def coefficients(self, multipliers: Array) -> Array:
-        """Give x for one ν, or one row for each row of ν, in the basis of the factorisation."""
+        """Return x for one ν, or one row for each row of ν, in the basis of the factorisation."""
         return self.plain - multipliers @ self.correction.T
 
     def contrasts_of(self, x: Array) -> Array:
@@ -209,7 +209,7 @@ class Reduction:
         return x @ self.system.probe
 
     def intercepts(self, x: Array) -> Array:
-        """Give the intercept of each row of coefficients."""
+        """Return the intercept of each row of coefficients."""
         return self.system.target.level - x @ self.system.anchor
 
     def restore(self, x: Array) -> Array:
@@ -217,15 +217,15 @@ class Reduction:
         return self.system.geometry.restore(x)
 
     def risk(self, multipliers: Array) -> Array:
-        """Give Σ w (y − f)² for one ν or each row of ν."""
+        """Return Σ w (y − f)² for one ν or each row of ν."""
         return _evaluate(self.forms.risk, multipliers)
 
     def objective(self, multipliers: Array) -> Array:
-        """Give Σ w (y − f)² + alpha ‖w‖²."""
+        """Return Σ w (y − f)² + alpha ‖w‖²."""
         return self.risk(multipliers) + self.alpha * _evaluate(self.forms.penalty, multipliers)
 
     def is_constant(self, multipliers: Array) -> bool:
-        """Say whether ‖w‖² has vanished beside that of the plain model."""
+        """Return whether ‖w‖² has vanished beside that of the plain model."""
         plain = _evaluate(self.forms.penalty, np.zeros_like(multipliers))
         return bool(_evaluate(self.forms.penalty, multipliers) <= 1e-12 * plain)
 
@@ -245,7 +245,7 @@ def without_noise(gram: Array) -> Array:
 
 
 def noise_free_spectrum(gram: Array) -> tuple[Array, Array]:
-    """Give the eigenvalues of G, zero where they are rounding, and its eigenvectors.
+    """Return the eigenvalues of G, zero where they are rounding, and its eigenvectors.
 
     Takes one G or a stack of them, shape (..., m, m).
     """
@@ -258,7 +258,7 @@ def noise_free_spectrum(gram: Array) -> tuple[Array, Array]:
 
 
 def _evaluate(form: Array, multipliers: Array) -> Array:
-    """Give vᵀ form v with v = (1, −ν)."""
+    """Return vᵀ form v with v = (1, −ν)."""
     ones = np.ones((*multipliers.shape[:-1], 1))
     v = np.concatenate([ones, -multipliers], axis=-1)
     value: Array = np.einsum("...i,ij,...j->...", v, form, v)

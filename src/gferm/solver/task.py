@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts
+from gferm.fairness.constraint import Contrasts
 from gferm.losses import Loss
 
 
@@ -34,7 +34,7 @@ class Task:
     max_iter: int
 
     def objective(self, y: Array, predictions: Array, weight: Array | None, norm2: float) -> float:
-        """Give Σ w ℓ(y, f) + alpha ‖w‖²."""
+        """Return Σ w ℓ(y, f) + alpha ‖w‖²."""
         losses = self.loss.value(y, predictions)
         risk = float(losses.sum() if weight is None else weight @ losses)
         return risk + self.alpha * norm2

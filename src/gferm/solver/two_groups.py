@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from gferm.device import Device
-from gferm.pair_norm import PairNorm
+from gferm.arrays.device import Device
+from gferm.fairness.pair_norm import PairNorm
 from gferm.solver.path import trace_path
 
 STEPS_PER_CONTRAST = 4  # paths take little more than one; beyond it path.py takes over
 
 
 def two_group_multipliers(device: Device, grams: Any, start: Any, bounds: Any) -> Any:
-    """Give ν with Σ |c₀ − G ν| = bound for each problem and bound, shape (N, n_bounds, m).
+    """Return ν with Σ |c₀ − G ν| = bound for each problem and bound, shape (N, n_bounds, m).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class _Walk:
         self.price = 0.0 * self.start[:, 0]
 
     def unfinished(self) -> Any:
-        """Give the numbers of the problems whose path has not reached its last bound."""
+        """Return the numbers of the problems whose path has not reached its last bound."""
         return self.places.tolist()
 
     def step(self) -> bool:
@@ -86,7 +86,7 @@ class _Walk:
         return True
 
     def _lines(self) -> tuple[Any, Any]:
-        """Give ν as A and B of A + τ B while the states stand."""
+        """Return ν as A and B of A + τ B while the states stand."""
         xp, apart = self.xp, self.sign != 0
         equal = ~apart
         both = equal[:, :, None] & equal[:, None, :]
@@ -98,17 +98,17 @@ class _Walk:
         return lines[..., 0], lines[..., 1] + self.sign
 
     def _identity(self) -> Any:
-        """Say which entries of the m×m matrices are on the diagonal."""
+        """Return which entries of the m×m matrices are on the diagonal."""
         place = _positions(self.xp, self.sign)
         return place[:, :, None] == place[:, None, :]
 
     def _silent(self) -> Any:
-        """Say which contrasts are not there: their row and column of G is zero."""
+        """Return which contrasts are not there: their row and column of G is zero."""
         xp = self.xp
         return xp.amax(xp.abs(self.gram), -1) == 0
 
     def _next_event(self, nu: Any, slope: Any, c: Any, fall: Any) -> tuple[Any, Any]:
-        """Give the price of the next change of state, and whose it is."""
+        """Return the price of the next change of state, and whose it is."""
         xp = self.xp
         apart = self.sign != 0
         closing = apart & (self.sign * fall < 0.0)
@@ -145,7 +145,7 @@ def _apply(matrices: Any, vectors: Any) -> Any:
 
 
 def _positions(xp: Any, values: Any) -> Any:
-    """Give 0, 1, 2, … along the last axis."""
+    """Return 0, 1, 2, … along the last axis."""
     return xp.cumsum(xp.ones_like(values), -1) - 1.0
 
 

@@ -111,7 +111,7 @@ class ArrowSource:
 
     @available_if(_can_be_read_again)  # type: ignore[untyped-decorator]
     def outline(self) -> Chunk:
-        """Give labels, attributes and weights of all rows, without features."""
+        """Return labels, attributes and weights of all rows, without features."""
         tables = list(self._scan(self.roles.labels))
         if not tables:
             raise ValueError("data holds no rows, or its filter leaves none.")
@@ -119,7 +119,7 @@ class ArrowSource:
 
     @available_if(_can_be_read_again)  # type: ignore[untyped-decorator]
     def take(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-        """Give the features of some rows, numbered from 0 in increasing order."""
+        """Return the features of some rows, numbered from 0 in increasing order."""
         chunk_of, found = rows // self.chunk_rows, []
         chunks = in_chunks(self._scan([*self.features]), self.chunk_rows)
         for k, tables in enumerate(islice(chunks, chunk_of[-1] + 1)):
@@ -161,7 +161,7 @@ class ArrowSource:
         return map(self._read_batch, _batches(self._data), count(1))
 
     def _read_batch(self, batch: Any, number: int) -> Any:
-        """Give a batch's columns; the first one that has rows settles the features."""
+        """Return a batch's columns; the first one that has rows settles the features."""
         table = _as_table(batch, number)
         if not table.num_rows:
             return table
@@ -170,7 +170,7 @@ class ArrowSource:
 
 
 def in_chunks(tables: Iterable[Any], rows: int) -> Iterator[list[Any]]:
-    """Give tables together that have so many rows, all but the last ones."""
+    """Return tables together that have so many rows, all but the last ones."""
     waiting: list[Any] = []
     missing = rows
     for table in tables:
@@ -188,7 +188,7 @@ def in_chunks(tables: Iterable[Any], rows: int) -> Iterator[list[Any]]:
 
 
 def _as_dataset(data: Any) -> Any:
-    """Give what can be read more than once as a dataset; None for anything else."""
+    """Return what can be read more than once as a dataset; None for anything else."""
     from pyarrow import RecordBatch, Table
     from pyarrow.dataset import Dataset, dataset
 
@@ -207,7 +207,7 @@ def _as_dataset(data: Any) -> Any:
 
 
 def _files(dataset: Any) -> Iterator[tuple[str, Any]]:
-    """Give each file's path and schema, with what the names of its folders tell."""
+    """Return each file's path and schema, with what the names of its folders tell."""
     from pyarrow import schema
     from pyarrow.dataset import get_partition_keys
 
@@ -235,7 +235,7 @@ def _differences(dataset: Any, columns: Sequence[str]) -> list[str]:
 
 
 def _batches(data: Any) -> Iterable[Any]:
-    """Give the batches of a stream; data frames, too, would else be gone through by columns."""
+    """Return the batches of a stream; data frames, too, would else be gone through by columns."""
     from pyarrow import RecordBatchReader
 
     stream = hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__next__")

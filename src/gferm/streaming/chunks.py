@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.cells import CellScheme
+from gferm.arrays.threads import map_ahead
 from gferm.estimators.agreement import Agreement
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import Rows, naming_chunk, read_chunk
 from gferm.estimators.training import resolve_scheme
-from gferm.landmarks import draw_rows
+from gferm.fairness.cells import CellScheme
+from gferm.fairness.sensitive import read_sensitive_features
+from gferm.features.landmarks import draw_rows
 from gferm.progress import progress
-from gferm.sensitive import read_sensitive_features
 from gferm.solver.moments import ROOM
 from gferm.solver.summary import Summary
 from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds
-from gferm.threads import map_ahead
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def _not_chunks(what: str) -> str:
 
 
 def _room(agreements: Sequence[Agreement], n_folds: int) -> int:
-    """Say how many chunks may be summed at once: with large sums, few."""
+    """Return how many chunks may be summed at once: with large sums, few."""
     return ROOM // sum(n_folds * agreement.origin.x.size**2 for agreement in agreements)
 
 

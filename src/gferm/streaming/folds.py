@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.cells import CellScheme
 from gferm.estimators.agreement import Agreement, Columns
 from gferm.estimators.base import FairModel
 from gferm.estimators.outcome import share_features
 from gferm.estimators.streaming import agree, summarize_chunk
 from gferm.estimators.training import TrainingData
+from gferm.fairness.cells import CellScheme
 from gferm.solver.summary import Summary, total
 
 
 def fold_of(numbers: npt.NDArray[np.intp], n_folds: int) -> npt.NDArray[np.intp]:
-    """Give each row its fold by its number: as good as random, and the same in any chunks.
+    """Return each row its fold by its number: as good as random, and the same in any chunks.
 
     The finaliser of SplitMix64: every bit of the number moves every bit of the result.
     """
@@ -59,7 +59,7 @@ def sums_of_folds(
     n_folds: int,
     n_before: int,
 ) -> Iterator[list[Summary]]:
-    """Give fold by fold the sums of its rows, one for each kernel.
+    """Return fold by fold the sums of its rows, one for each kernel.
 
     ``n_before`` rows came before these; rows of weight zero have a number, too.
     """

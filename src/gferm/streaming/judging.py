@@ -16,12 +16,12 @@ from functools import partial
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.contrasts import Contrasts
+from gferm.arrays.foreign import device_for
 from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
 from gferm.estimators.streaming import Stream
 from gferm.exceptions import NothingToCompareError
-from gferm.foreign import device_for
+from gferm.fairness.constraint import Contrasts
 from gferm.model_selection.folds import SearchFold
 from gferm.solver.crossval import Grid, solve_grid
 from gferm.solver.summary import Summary, constrain, total
@@ -64,7 +64,7 @@ def judge_by_sums(
 
 
 def mean_squared_errors(summary: Summary, weights: Array, intercepts: Array) -> Array:
-    """Give Σ w (f − y)² / Σ w of f = xᵀw + b for each row of weights, from the sums alone."""
+    """Return Σ w (f − y)² / Σ w of f = xᵀw + b for each row of weights, from the sums alone."""
     sums, origin = summary.moments, summary.moments.origin
     level = weights @ origin.x + intercepts - origin.y[0]  # f − y at the origin
     total_error = (
@@ -82,7 +82,7 @@ def mean_squared_errors(summary: Summary, weights: Array, intercepts: Array) -> 
 def _constraint(
     model: FairModel, summary: Summary, agreement: Agreement
 ) -> tuple[Contrasts | None, Array]:
-    """Give the contrasts of these rows in units of the mean gap, and how they are read."""
+    """Return the contrasts of these rows in units of the mean gap, and how they are read."""
     nothing = np.zeros((summary.moments.shift.size, 0))
     if agreement.scheme is None:
         return None, nothing

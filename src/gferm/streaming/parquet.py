@@ -83,7 +83,7 @@ class ParquetSource:
                     yield self._chunk(file.read_row_group(group, columns=names), path, group)
 
     def outline(self) -> Chunk:
-        """Give labels, attributes and weights of all rows, without features."""
+        """Return labels, attributes and weights of all rows, without features."""
         tables = []
         for path, parts in groupby(self._parts, key=itemgetter(0)):
             with _opened(path) as file:
@@ -92,7 +92,7 @@ class ParquetSource:
         return self.roles.outline(tables)
 
     def take(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-        """Give the features of some rows, numbered from 0 in increasing order."""
+        """Return the features of some rows, numbered from 0 in increasing order."""
         found, start = [], 0
         for path, group, size in self._parts:
             here = rows[(rows >= start) & (rows < start + size)] - start
@@ -144,7 +144,7 @@ def _files(path: Any) -> list[Path]:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """Give the files of a folder, which must be all there are: none is left out in silence."""
+    """Return the files of a folder, which must be all there are: none is left out in silence."""
     files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
     deeper = [file.relative_to(folder) for file in files if file.parent != folder]
     nested = [file for file in deeper if not str(file).startswith(("_", "."))]  # such as _delta_log

@@ -85,7 +85,7 @@ class Roles:
         return self._labelled(None, tables)
 
     def matrix(self, tables: Sequence[Any], place: str) -> Any:
-        """Give the features as one frame over one array, so that their names are kept."""
+        """Return the features as one frame over one array, so that their names are kept."""
         import pandas as pd
 
         names = self.features or ()
@@ -116,7 +116,7 @@ class Roles:
 
 
 def read_column(table: Any, name: str, *, number: bool = False) -> Column:
-    """Give a column's values; NumPy knows no decimals, and no booleans with gaps."""
+    """Return a column's values; NumPy knows no decimals, and no booleans with gaps."""
     from pyarrow import float64, types
 
     column = table.column(name)

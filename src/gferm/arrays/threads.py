@@ -1,0 +1,148 @@
+"""Threads: how NumPy, SciPy and our own share the cores.
+
+Wheels of NumPy and SciPy bring a BLAS each, and the idle threads of one spin for a while before
+they sleep: a factorisation in SciPy right after a product in NumPy gets half the cores. So where a
+large SciPy factorisation is the main work,
+
+    `one_blas_at_a_time`   keeps NumPy's BLAS on one thread; SciPy's stays as it is;
+    `for_each`             runs NumPy's large work (kernels, exp, copies) in threads of our own,
+                           which leave nothing spinning behind;
+    `map_ahead`            the same for items that are read one after another, each in one thread.
+
+All respect the limits that the user, joblib or threadpoolctl have set.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from pathlib import Path
+from threading import Lock, local
+from typing import TypeVar
+
+from joblib import cpu_count
+from sklearn import config_context, get_config
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@cache
+def _blas_of_numpy() -> ThreadpoolController:
+    """NumPy's own library, as wheels have it; else the one that all share."""
+    paths = [library["filepath"] for library in _blas().info()]
+    own = [path for path in paths if Path(path).parent.name == "numpy.libs"]
+    return _blas().select(filepath=own or paths)
+
+
+class _OneThread:
+    """Keeps BLAS libraries on one thread while anybody needs it, and knows what they had."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users: dict[str, int] = {}
+        self._before: dict[str, int] = {}
+
+    @contextmanager
+    def __call__(self, libraries: ThreadpoolController) -> Iterator[None]:
+        """Limit them: the first to come notes what they had, the last to go restores it."""
+        with self._lock:
+            for library in libraries.lib_controllers:
+                users = self._users.get(library.filepath, 0)
+                if not users:
+                    self._before[library.filepath] = library.num_threads
+                    library.set_num_threads(1)
+                self._users[library.filepath] = users + 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                for library in libraries.lib_controllers:
+                    self._users[library.filepath] -= 1
+                    if not self._users[library.filepath]:
+                        library.set_num_threads(self._before.pop(library.filepath))
+
+    def allowed(self) -> int:
+        """Return the most threads of any library, limited by us or not."""
+        with self._lock:
+            found = [
+                self._before.get(library.filepath, library.num_threads)
+                for library in _blas().lib_controllers
+            ]
+        return max(found, default=1)
+
+
+_one_thread = _OneThread()
+_here = local()  # whether this is a thread of ours, which has its core
+
+
+def _allowed_threads() -> int:
+    """Return how many threads this one may have beside it."""
+    return 1 if getattr(_here, "busy", False) else int(min(_one_thread.allowed(), cpu_count()))
+
+
+def one_blas_at_a_time() -> AbstractContextManager[None]:
+    """Leave the cores to SciPy's BLAS, if NumPy has another one."""
+    shared = len(_blas_of_numpy().info()) == len(_blas().info())
+    return nullcontext() if shared else _one_thread(_blas_of_numpy())
+
+
+def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = False) -> None:
+    """Run ``work`` on every item, on as many threads as BLAS may use now.
+
+    ``alone``: one item at a time, with BLAS on all cores.
+    """
+    n_threads = 1 if alone else min(_allowed_threads(), len(items))
+
+    def quietly(item: T) -> None:
+        with config_context(assume_finite=True):  # configuration is per thread; X was checked
+            work(item)
+
+    if n_threads <= 1:
+        for item in items:
+            quietly(item)
+        return
+    with _one_thread(_blas_of_numpy()), ThreadPoolExecutor(n_threads) as threads:
+        for _ in threads.map(quietly, items):
+            pass
+
+
+def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Generator[R, None, None]:
+    """Run ``work`` on items in their order, on several while the next one is being read.
+
+    No more than ``room`` are in work at once, nor more than BLAS may use threads; an item is let go
+    when its result is there. The first item that fails is the one whose error is raised.
+    """
+    n_threads = min(_allowed_threads(), room)
+    if n_threads <= 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[R]] = deque()
+    config = get_config()  # that of scikit-learn is one for each thread
+
+    def work_alone(item: T) -> R:
+        _here.busy = True
+        with config_context(**config):
+            return work(item)
+
+    with _one_thread(_blas()), ThreadPoolExecutor(n_threads) as threads:
+        try:
+            for item in items:
+                waiting.append(threads.submit(work_alone, item))
+                del item
+                while len(waiting) >= n_threads or (waiting and waiting[0].done()):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

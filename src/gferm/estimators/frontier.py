@@ -1,0 +1,263 @@
+"""The exact accuracy–fairness frontier: every epsilon from one factorisation, of rows or of sums.
+
+The solution is piecewise linear in epsilon (solver/path.py), so a handful of breakpoints holds all
+of it. Between two of them coefficients, predictions and gaps are linear interpolations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from gferm.arrays import Array
+from gferm.estimators.outcome import share_features, speak_up
+from gferm.estimators.regressor import FairRegressor
+from gferm.estimators.streaming import Posed, pose_stream
+from gferm.estimators.training import TrainingData
+from gferm.exceptions import UnreachableEpsilonError
+from gferm.fairness.cells import Cells
+from gferm.fairness.constraint import Contrasts
+from gferm.losses import LOSSES, REGRESSION_LOSSES, as_loss
+from gferm.solver.choice import SolverChoice
+from gferm.solver.path import trace_path
+from gferm.solver.projection import certify, is_met, meet_exactly, require_met
+from gferm.solver.system import Reduction
+
+
+def frontier(
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    **params: Any,
+) -> Frontier:
+    """Trace the fair models of every epsilon, from the plain one to the fairest.
+
+    `Frontier.of` does the same with the sums of a model that has learned chunk by chunk.
+
+    Parameters
+    ----------
+    X, y, sensitive_features, sample_weight
+        As in `FairRegressor.fit`.
+    **params
+        Constructor arguments of `FairRegressor`, but for ``epsilon``.
+
+    Returns
+    -------
+    Frontier
+
+    Examples
+    --------
+    >>> from gferm import frontier
+    >>> from gferm.datasets import make_fair_regression
+    >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+    >>> path = frontier(X, y, sensitive_features=s, kernel="linear", y_bins=1)
+    >>> model = path.at(path.epsilons[0] / 2)
+    >>> bool(abs(model.violation_ - path.epsilons[0] / 2) < 1e-9)
+    True
+    """
+    if "epsilon" in params:
+        raise ValueError("frontier() covers every epsilon; leave the argument out.")
+    model = FairRegressor(**params)
+    model._validate_params()
+    _require_square_loss(model)
+    data, cells, contrasts = model._read(X, y, sensitive_features, sample_weight)
+    factorized, choice = model._factorize(
+        data, model._targets(data.y)[0], contrasts, model._choose(data), model.alpha
+    )
+    mass = float(data.y.size if data.weight is None else data.weight.sum())
+    return _trace(model, mass, Posed(cells, contrasts, factorized, choice, data))
+
+
+def _trace(model: FairRegressor, mass: float, posed: Posed) -> Frontier:
+    """Walk from the plain model to the fairest."""
+    cells, contrasts, reduction = posed.cells, posed.contrasts, posed.factorized.reduce()
+    assert cells is not None
+    assert contrasts is not None
+    start = reduction.contrasts - contrasts.offset
+    path = trace_path(reduction.gram, start, contrasts.norm)
+    nu, epsilons = path.multipliers, path.totals / contrasts.scale
+    fairest = meet_exactly(reduction, contrasts, near=nu[-1])  # the walk's end, made exact
+    if is_met(certify(reduction, contrasts, 0.0, fairest).violation, 0.0, epsilons[0]):
+        nu[-1], epsilons[-1] = fairest, 0.0
+    rest = posed.data, mass, cells, contrasts, reduction, posed.choice
+    return Frontier(epsilons, nu, model, *rest)
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """All fair models of one learning problem.
+
+    Attributes
+    ----------
+    epsilons : array of shape (n_breakpoints,)
+        Decreasing: from the gap of the plain model to 0, or to the smallest that can be reached.
+    nu : array of shape (n_breakpoints, m)
+        The solver's ν at the breakpoints, half the marginal costs of the contrasts.
+    mass : float
+        Σ w, the number of rows without weights.
+    cells : Cells
+    contrasts : Contrasts
+    """
+
+    epsilons: Array
+    nu: Array
+    model: FairRegressor
+    data: TrainingData
+    mass: float
+    cells: Cells
+    contrasts: Contrasts
+    reduction: Reduction
+    choice: SolverChoice
+
+    @classmethod
+    def of(cls, model: FairRegressor) -> Frontier:
+        """Trace the frontier of all rows that a model has learned from chunk by chunk.
+
+        The frontier follows from the sums that the model keeps; no row is read again.
+
+        Parameters
+        ----------
+        model : FairRegressor
+            That has learned by `partial_fit`, `gferm.streaming.fit_stream` or
+            `gferm.distributed.fit`, with ``sensitive_features``. Its epsilon does not matter: with
+            None it can learn where 0 cannot be reached.
+
+        Returns
+        -------
+        Frontier
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gferm import FairRegressor, Frontier, frontier
+        >>> from gferm.datasets import make_fair_regression
+        >>> X, y, s = make_fair_regression(300, random_state=0, return_X_y=True)
+        >>> model = FairRegressor(kernel="linear", y_bins=1, s_bins="auto", epsilon=None)
+        >>> for rows in np.array_split(np.arange(300), 3):
+        ...     model = model.partial_fit(X[rows], y[rows], sensitive_features=s[rows])
+        >>> whole = frontier(X, y, sensitive_features=s, kernel="linear", y_bins=1)
+        >>> bool(np.allclose(Frontier.of(model).epsilons, whole.epsilons))
+        True
+        """
+        if not isinstance(model, FairRegressor) or not hasattr(model, "stream_"):
+            raise ValueError(
+                f"model={type(model).__name__}(...) keeps no sums of its rows: give a "
+                "FairRegressor that has learned by partial_fit, gferm.streaming.fit_stream or "
+                "gferm.distributed.fit, or call frontier(X, y, ...)."
+            )
+        return _trace_sums(model)
+
+    def __len__(self) -> int:
+        return len(self.epsilons)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Frontier: {len(self)} breakpoints, epsilon from {self.epsilons[0]:.4g} (plain) "
+            f"to {self.epsilons[-1]:.4g}>"
+        )
+
+    @property
+    def multipliers(self) -> Array:
+        """Marginal costs of the contrasts at the breakpoints, (n_breakpoints, m)."""
+        return 2.0 * self.nu
+
+    @cached_property
+    def mean_squared_errors(self) -> Array:
+        """Training error at the breakpoints; it need not be monotone, as `objectives` are."""
+        return self.reduction.risk(self.nu) / self.mass
+
+    def objectives_at(self, epsilons: Any) -> Array:
+        """Return Σ (y − f)² + alpha ‖w‖² for any epsilons: convex and decreasing."""
+        return self.reduction.objective(self._solve(np.asarray(epsilons, dtype=float)))
+
+    @cached_property
+    def objectives(self) -> Array:
+        """Σ (y − f)² + alpha ‖w‖² at the breakpoints, increasing."""
+        return self.reduction.objective(self.nu)
+
+    @cached_property
+    def gaps(self) -> Array:
+        """Signed gap of every compared pair at the breakpoints, (n_breakpoints, n_pairs)."""
+        reached = self.reduction.contrasts_of(self.reduction.coefficients(self.nu))
+        return np.array([self.contrasts.gaps_of(row) for row in reached])
+
+    def at(self, epsilon: float) -> FairRegressor:
+        """Return the fitted model for one epsilon; nothing is refitted.
+
+        An epsilon above the gap of the plain model gives the plain model, with ``active_`` False
+        and an InactiveConstraintWarning.
+        """
+        return self._model(epsilon, self._solve(np.array([epsilon]))[0])
+
+    def predict(self, X: Any, epsilons: Any = None) -> Array:
+        """Predict with several models of the frontier, evaluating the kernel once.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        epsilons : array of shape (n_models,), default=None
+            The breakpoints by default.
+
+        Returns
+        -------
+        array of shape (n_models, n_samples)
+        """
+        asked = self.epsilons if epsilons is None else np.atleast_1d(epsilons)
+        x = self.reduction.coefficients(self._solve(asked))
+        coefficients, intercepts = self.model._from_solver(
+            self.data, self.choice, self.reduction.restore(x), self.reduction.intercepts(x)
+        )
+        return self.model._predict_all(X, coefficients, intercepts, self.data.support)
+
+    def _solve(self, epsilons: Array) -> Array:
+        """Interpolate the multipliers."""
+        epsilons = np.asarray(epsilons)
+        if epsilons.dtype.kind not in "iuf" or epsilons.size == 0 or not (epsilons >= 0).all():
+            raise ValueError(f"epsilon must be a number of 0 or larger, got {epsilons.tolist()}.")
+        smallest = self.epsilons[-1]
+        if (epsilons < smallest).any():
+            raise UnreachableEpsilonError(
+                f"epsilon={epsilons.min():g} cannot be reached: this frontier ends at "
+                f"{smallest:.6g}, where the model has no freedom left."
+            )
+        increasing = self.epsilons[::-1]
+        columns = [np.interp(epsilons, increasing, nu) for nu in self.nu[::-1].T]
+        return np.array(columns).T
+
+    def _model(self, epsilon: float, multipliers: Array) -> FairRegressor:
+        model: FairRegressor = clone(self.model).set_params(epsilon=float(epsilon))
+        share_features(self.model, model)
+        solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
+        require_met(solution.violation, float(epsilon), float(self.epsilons[0]), self.contrasts)
+        model._accept(self.data, self.cells, self.contrasts, self.choice, [solution])
+        speak_up(model, [solution])
+        return model
+
+
+def _trace_sums(model: FairRegressor) -> Frontier:
+    """Pose the problem of the sums, of which nothing knows any row."""
+    stream = model.stream_
+    _require_square_loss(model)
+    if stream.agreement.scheme is None:
+        raise ValueError(
+            "sensitive_features is missing: the model has learned without any, so there is nobody "
+            "to compare; give every chunk its sensitive_features."
+        )
+    template = clone(model)  # the model may go on learning
+    share_features(model, template)
+    posed = pose_stream(template, stream, constrained=True)
+    return _trace(template, float(stream.summary.moments.mass), posed)
+
+
+def _require_square_loss(model: FairRegressor) -> None:
+    if as_loss(model.loss, REGRESSION_LOSSES) != LOSSES["squared"]:
+        raise ValueError(
+            f"loss={model.loss!r}: only the square loss has an exact frontier. Fit FairRegressor "
+            "for each epsilon of interest instead."
+        )
