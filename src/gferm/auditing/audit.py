@@ -148,13 +148,13 @@ def _require_same_index(arguments: Mapping[str, Any]) -> None:
 
 def _require_two_groups(rows: Rows) -> None:
     """A single group has nobody to be compared with, and that must not read as fair."""
-    if not (rows.cells.label_codes >= 0).any():
+    if not (rows.membership.label_codes >= 0).any():
         raise NothingToCompareError(
             f"y_bins={list(rows.cells.label_bins.labels)}: no label of y_true lies in these bins; "
             f"its first is {rows.y[:1].tolist()[0]!r}. Give bins that hold the labels."
         )
-    for part in rows.cells.partitions:
-        populated = [part.groups[q] for q in np.unique(part.codes[part.codes >= 0])]
+    for part, codes in zip(rows.cells.partitions, rows.membership.group_codes, strict=True):
+        populated = [part.groups[q] for q in np.unique(codes[codes >= 0])]
         if len(populated) < 2:
             raise NothingToCompareError(
                 f"sensitive_features ({part.name}) has rows in {len(populated)} of its groups, "
@@ -177,7 +177,7 @@ def _require_few_pairs(rows: Rows) -> None:
 
 def _require_few_sums(rows: Rows, n_draws: int) -> None:
     """With intersectional=False, the crossings of all attributes can be as many as the rows."""
-    n_strata = Strata.of(rows.cells).starts.size
+    n_strata = Strata.of(rows.membership).starts.size
     if n_strata * n_draws > MOST_SUMS:
         raise ValueError(
             f"the label and {len(rows.cells.partitions)} attributes split the rows into {n_strata} "

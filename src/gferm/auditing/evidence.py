@@ -62,11 +62,11 @@ def gather(rows: Rows, outcome: Outcome, plan: Plan) -> Evidence:
     """Sum over the rows, over rows that are drawn again, and over shuffles."""
     question = _ask(rows, outcome, plan.min_cell_size)
     rng = plan.stream()
-    strata = Strata.of(rows.cells)
+    strata = Strata.of(rows.membership)
     terms, spread = _terms(rows, outcome, question)
 
     def tables(sums: Sums) -> Tables:
-        return Tables(rows.cells, strata, sums, spread)
+        return Tables(rows.membership, strata, sums, spread)
 
     shuffled = {}
     if plan.n_permutations:
@@ -95,7 +95,7 @@ def _ask(rows: Rows, outcome: Outcome, min_cell_size: int) -> Question:
         quantities=frozenset(outcome.quantities),
         min_cell_size=min_cell_size,
         positive_bin=outcome.positive_bin,
-        continuous=tuple(score.name for score in rows.cells.scores),
+        continuous=rows.cells.scores,
         numeric=tuple(
             column.name
             for column in rows.columns

@@ -90,7 +90,7 @@ def _describe(evidence: Evidence, read: Reader) -> Iterator[Cell]:
     for place, part in enumerate(cells.partitions):
         rates = predictions = None
         if "rate" in names:
-            n, share = effective_rows(part, evidence.rows), means["rate"].tables[place][0]
+            n, share = _rows_of_rates(part, place, evidence), means["rate"].tables[place][0]
             rates = np.array([wilson(share, n, level) for level in evidence.levels])
         if draws is not None:
             predictions = np.quantile(draws.tables[place], evidence.levels, axis=0)
@@ -107,6 +107,16 @@ def _describe(evidence: Evidence, read: Reader) -> Iterator[Cell]:
                 rate_interval=_quantiles(rates, k, q),
                 prediction_interval=_quantiles(predictions, k, q),
             )
+
+
+def _rows_of_rates(part: Partition, place: int, evidence: Evidence) -> Array:
+    """Return the effective rows with a label bin of each cell, or of each whole group."""
+    own = evidence.rows.cells.partitions[place]
+    if part.counts.shape == own.counts.shape:
+        return own.effective_rows
+    mass, squares = own.weights.sum(axis=0), own.squares.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(mass**2 / squares)[None]
 
 
 def _known(value: float) -> float | None:
@@ -156,7 +166,7 @@ def _rate_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Arr
     """Compare shares: Newcombe's interval, which does not collapse where rows are few."""
     parts, found = evidence.rows.cells.partitions, evidence.seen.of(kind).tables
     tables = {part.name: table[0] for part, table in zip(parts, found, strict=True)}
-    rows = {part.name: effective_rows(part, evidence.rows) for part in parts}
+    rows = {part.name: part.effective_rows for part in parts}
     first, second = np.array([tables[part.name][k, [p, q]] for part, k, p, q in pairs]).T
     n_first, n_second = np.array([rows[part.name][k, [p, q]] for part, k, p, q in pairs]).T
     low, high = (
@@ -173,16 +183,3 @@ def _drawn_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Ar
     low, high = np.quantile(draws, (evidence.levels[0], evidence.levels[-1]), axis=0)
     few = np.array([min(part.counts[k, [p, q]]) < LEAST_ROWS for part, k, p, q in pairs])
     return np.where(few, np.nan, low), np.where(few, np.nan, high)
-
-
-def effective_rows(part: Partition, rows: Rows) -> Array:
-    """Return Kish's (Σw)²/Σw² of each cell's rows with a label bin: unweighted, their number."""
-    weight = np.ones(rows.y.size) if rows.weight is None else rows.weight
-    inside = (part.cell_of >= 0) & (rows.cells.label_codes >= 0)
-    mass, squares = (
-        np.bincount(part.cell_of[inside], weights=each[inside], minlength=part.counts.size)
-        for each in (weight, weight**2)
-    )
-    with np.errstate(invalid="ignore"):
-        found: Array = (mass**2 / squares).reshape(part.counts.shape)
-    return found

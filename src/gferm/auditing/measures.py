@@ -18,7 +18,6 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.auditing.outcome import CLASSES
 from gferm.auditing.sums import Tables
-from gferm.fairness.cells import Score
 from gferm.metrics.cell_values import CellValues, average_gaps
 
 WITHIN_BINS, EVERYBODY = "within label bins", "among everybody"
@@ -140,18 +139,11 @@ def _covariance(tables: Tables, question: Question) -> Array | None:
     if "prediction" not in question.quantities or not question.continuous:
         return None
     each = [
-        np.abs(tables.covariances(score.name)[:, _comparable(tables, score, question)])
-        for score in tables.cells.scores
+        np.abs(tables.covariances(name)[:, tables.rows.comparable(j, question.min_cell_size)])
+        for j, name in enumerate(tables.cells.scores)
     ]
     found = np.concatenate(each, axis=1)
     return found.mean(axis=1) if found.shape[1] else np.full(len(found), np.nan)
-
-
-def _comparable(tables: Tables, score: Score, question: Question) -> list[int]:
-    """Return the label bins whose rows differ in the attribute, as contrasts.py has them."""
-    cells, least = tables.cells, max(question.min_cell_size, 2)
-    each = [score.values[cells.label_codes == k] for k in range(cells.label_bins.n_bins)]
-    return [k for k, s in enumerate(each) if s.size >= least and np.ptp(s) > 0.0]
 
 
 def _correlation(tables: Tables, question: Question) -> Array | None:

@@ -184,7 +184,7 @@ class Audit:
     @property
     def outside(self) -> int:
         """Labels and groups that lie in no bin; their rows are in no cell."""
-        return self.rows.outside
+        return self.rows.membership.n_outside
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class Audit:
     @property
     def continuous(self) -> tuple[str, ...]:
         """What was compared by covariance."""
-        return tuple(score.name for score in self.rows.cells.scores)
+        return self.rows.cells.scores
 
     @property
     def label_bins(self) -> tuple[str, ...]:

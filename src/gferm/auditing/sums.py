@@ -21,7 +21,8 @@ import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array, Codes
-from gferm.fairness.cells import Cells, Partition
+from gferm.fairness.cells import Cells
+from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import CellValues
 
 MASS = "weight"
@@ -80,17 +81,17 @@ class Strata:
     groups: Codes
 
     @classmethod
-    def of(cls, cells: Cells) -> Strata:
+    def of(cls, rows: Membership) -> Strata:
         """Cross the label bins with the groups of all partitions."""
-        codes = [cells.label_codes, *(part.codes for part in cells.partitions)]
-        key = np.zeros(cells.n_samples, dtype=np.intp)
+        codes = [rows.label_codes, *rows.group_codes]
+        key = np.zeros(rows.n_samples, dtype=np.intp)
         for code in codes:  # numbered anew each time, so that many partitions cannot overflow
             _, key = np.unique(key * (code.max() + 2) + code + 1, return_inverse=True)
         order = np.argsort(key, kind="stable")
         starts = np.searchsorted(key[order], np.arange(key.max() + 1))
         first = order[starts]
-        groups = np.array([part.codes[first] for part in cells.partitions], dtype=np.intp)
-        return cls(order, starts, cells.label_codes[first], groups.reshape(-1, first.size))
+        groups = np.array([codes[first] for codes in rows.group_codes], dtype=np.intp)
+        return cls(order, starts, rows.label_codes[first], groups.reshape(-1, first.size))
 
     @property
     def sizes(self) -> Codes:
@@ -116,7 +117,7 @@ class Tables:
 
     Attributes
     ----------
-    cells : Cells
+    rows : Membership
     strata : Strata
     sums : dict of arrays of shape (n_draws, n_strata)
         Of each term that was summed.
@@ -124,10 +125,20 @@ class Tables:
         The standard deviation of the predictions, the unit of their standardised terms.
     """
 
-    cells: Cells
+    rows: Membership
     strata: Strata
     sums: Sums
     spread: float
+
+    @property
+    def cells(self) -> Cells:
+        """The cells, of label bins and groups."""
+        return self.rows.cells
+
+    @cached_property
+    def pooled(self) -> Cells:
+        """The whole groups, whatever the labels."""
+        return self.rows.pooled().cells
 
     def of(self, quantity: str) -> CellValues:
         """Return the mean of a quantity in each cell, (n_draws, K, Q) for each partition."""
@@ -139,14 +150,13 @@ class Tables:
 
     def groups(self, quantity: str) -> CellValues:
         """Return the mean of a quantity in each whole group, (n_draws, 1, Q) for each partition."""
-        pooled = self.cells.pooled()
         tables = []
-        for part, codes in zip(pooled.partitions, self.strata.groups, strict=True):
+        for part, codes in zip(self.pooled.partitions, self.strata.groups, strict=True):
             if quantity == "rate":  # a label in no bin has no bin to be predicted into
                 codes = np.where(self.strata.label_codes < 0, -1, codes)
             into = _member(codes, len(part.groups))
             tables.append(_mean(self.sums[quantity] @ into, self._stratum_mass @ into)[:, None])
-        return CellValues(pooled, tuple(tables))
+        return CellValues(self.pooled, tuple(tables))
 
     def total(self, quantity: str) -> Array:
         """Return the mean of a quantity over all rows, (n_draws,)."""
@@ -188,13 +198,13 @@ class Tables:
     def _into_cells(self) -> list[sparse.csr_array]:
         """One matrix (n_strata, K·Q) a partition: which strata make up which cell."""
         return [
-            _member(self._cell_of(part, codes), part.counts.size)
+            _member(self._cell_of(codes, len(part.groups)), part.counts.size)
             for part, codes in zip(self.cells.partitions, self.strata.groups, strict=True)
         ]
 
-    def _cell_of(self, part: Partition, codes: Codes) -> Codes:
+    def _cell_of(self, codes: Codes, n_groups: int) -> Codes:
         labels = self.strata.label_codes
-        return np.where((labels < 0) | (codes < 0), -1, labels * len(part.groups) + codes)
+        return np.where((labels < 0) | (codes < 0), -1, labels * n_groups + codes)
 
 
 def _member(codes: Codes, size: int) -> sparse.csr_array:

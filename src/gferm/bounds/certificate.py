@@ -209,7 +209,7 @@ def _about_rows(rows: HeldOutRows, bounds: HeldOutBounds) -> Iterator[str]:
                 "for all rows. Pass y_range= to state it."
             )
     for score in rows.cells.scores:
-        yield f"{score.name} is continuous and has no cells: nothing is certified about it."
+        yield f"{score} is continuous and has no cells: nothing is certified about it."
 
 
 def _written(cell: Any) -> str:

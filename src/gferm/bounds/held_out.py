@@ -28,7 +28,7 @@ from gferm.bounds.cell_intervals import CellIntervals, Pairs, populated_pairs
 from gferm.bounds.pair_gaps import Interval
 from gferm.bounds.rows import HeldOutRows
 from gferm.bounds.span import CLASSES
-from gferm.fairness.cells import Cells
+from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import AVERAGES
 
 RATE, PREDICTION, RESIDUAL = "rate", "prediction", "residual"
@@ -87,7 +87,7 @@ def judge_held_out(rows: HeldOutRows, delta: float) -> HeldOutBounds:
     parts = rows.cells.partitions
     populated = [int((part.counts > 0).sum()) for part in parts]
     levels = [delta / max(len(parts) * len(drawn) * cells, 1) for cells in populated]
-    quantities = tuple(_intervals(rows.cells, one, levels) for one in drawn)
+    quantities = tuple(_intervals(rows.membership, one, levels) for one in drawn)
     compared = _compared(rows)
     by_name = {
         name: [one for one in quantities if one.name == name]
@@ -95,7 +95,7 @@ def judge_held_out(rows: HeldOutRows, delta: float) -> HeldOutBounds:
     }
     labels = rows.cells.label_bins.labels
     return HeldOutBounds(
-        n_rows=int(np.any([part.cell_of >= 0 for part in parts], axis=0).sum()),
+        n_rows=int(np.any([codes >= 0 for codes in rows.membership.cell_codes], axis=0).sum()),
         outside=rows.outside,
         n_intervals=len(drawn) * sum(populated),
         quantities=quantities,
@@ -128,18 +128,19 @@ class _Drawn:
     span: tuple[float, float]
 
 
-def _intervals(cells: Cells, drawn: _Drawn, levels: list[float]) -> CellIntervals:
+def _intervals(rows: Membership, drawn: _Drawn, levels: list[float]) -> CellIntervals:
     """Bound the mean of every cell, on values moved to [0, 1]; a level for each partition."""
     start, width = drawn.span[0], drawn.span[1] - drawn.span[0]
     unit = (drawn.values - start) / width
     exact = drawn.name == RATE
     tables: list[tuple[Array, Array, Array]] = []
     beside: dict[str, list[concentration.LowHigh]] = {}
-    for part, delta in zip(cells.partitions, levels, strict=True):
-        n, mean = part.counts, part.means(unit)
-        deviation = (unit - mean.ravel()[part.cell_of]) ** 2  # rows in no cell count nowhere
+    parts = zip(rows.cells.partitions, rows.cell_codes, levels, strict=True)
+    for place, (part, cell_of, delta) in enumerate(parts):
+        n, mean = part.counts, rows.means_of(place, unit)
+        deviation = (unit - mean.ravel()[cell_of]) ** 2  # rows in no cell count nowhere
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = part.means(deviation) * (n / (n - 1.0))
+            variance = rows.means_of(place, deviation) * (n / (n - 1.0))
         found = {
             "Hoeffding": concentration.hoeffding(mean, n, delta),
             "empirical Bernstein": concentration.empirical_bernstein(mean, variance, n, delta),
@@ -157,7 +158,7 @@ def _intervals(cells: Cells, drawn: _Drawn, levels: list[float]) -> CellInterval
     return CellIntervals(
         name=drawn.name,
         of=drawn.of,
-        cells=cells,
+        cells=rows.cells,
         span=drawn.span,
         seen=seen,
         low=lows,

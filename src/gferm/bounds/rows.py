@@ -22,6 +22,7 @@ from gferm.estimators.base import FairModel
 from gferm.estimators.training import read_label
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics.reading import labels, same_length
 
@@ -41,7 +42,7 @@ class HeldOutRows:
         Those of the model, if it has any.
     values : array of shape (n_models, n_samples) or None
         f; None if the predictions are classes of a predictor of another kind.
-    cells : Cells
+    membership : Membership
     span : Span
         The range of y, and of f once it is clipped.
     familiar : int
@@ -56,10 +57,15 @@ class HeldOutRows:
     predictions: npt.NDArray[Any]
     classes: npt.NDArray[Any] | None
     values: Array | None
-    cells: Cells
+    membership: Membership
     span: Span
     familiar: int
     n_kernels: int
+
+    @property
+    def cells(self) -> Cells:
+        """The table of their cells."""
+        return self.membership.cells
 
     @property
     def model_names(self) -> list[str]:
@@ -79,7 +85,7 @@ class HeldOutRows:
         """
         bins = self.cells.label_bins
         if not is_everything(bins):
-            hit = np.asarray(bins.assign(self.predictions) == self.cells.label_codes)
+            hit = np.asarray(bins.assign(self.predictions) == self.membership.label_codes)
             return [("", hit.astype(float))]
         if self.classes is None:
             return []
@@ -98,8 +104,8 @@ class HeldOutRows:
     @property
     def outside(self) -> int:
         """Rows in no cell, but for classes left out on purpose."""
-        in_no_group = np.any([part.codes < 0 for part in self.cells.partitions], axis=0)
-        in_no_bin = (self.cells.label_codes < 0) & (not self.cells.label_bins.selective)
+        in_no_group = np.any([codes < 0 for codes in self.membership.group_codes], axis=0)
+        in_no_bin = (self.membership.label_codes < 0) & (not self.cells.label_bins.selective)
         return int((in_no_group | in_no_bin).sum())
 
 
@@ -129,10 +135,10 @@ def read_held_out(
     classes = getattr(inner, "classes_", None)
     bins = {"y_bins": y_bins, "s_bins": s_bins, "intersectional": intersectional}
     if fair is not None and fair.cells_ is not None:
-        cells = cells_as_trained(fair.cells_, label, columns, bins)
+        membership = cells_as_trained(fair.cells_, label, columns, bins)
     else:
-        cells = cells_of_own_bins(classes, label, columns, **bins)  # type: ignore[arg-type]
-    require_rows_in_cells(cells, columns)
+        membership = cells_of_own_bins(classes, label, columns, **bins)  # type: ignore[arg-type]
+    require_rows_in_cells(membership.cells, columns)
     if classes is not None:
         _require_known_classes(label, classes)
     values = _values(fair, X, predictions, classes)
@@ -149,8 +155,8 @@ def read_held_out(
         predictions=predictions,
         classes=None if classes is None else np.asarray(classes),
         values=values,
-        cells=cells,
-        span=choose_span(cells.label_bins, label if classes is None else None, y_range),
+        membership=membership,
+        span=choose_span(membership.scheme.label_bins, label if classes is None else None, y_range),
         familiar=0 if fair is None else _familiar(fair, rows),
         n_kernels=_kernels_tried(model),
     )

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from gferm.bounds.span import is_everything
 from gferm.fairness.bins import Bins, BinsLike, as_bins
 from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.membership import Membership, sort_rows
 from gferm.fairness.sensitive import SensitiveColumn
 
 UNNAMED = "sensitive"  # what a column is called that came without a name
@@ -18,7 +20,7 @@ UNNAMED = "sensitive"  # what a column is called that came without a name
 
 def cells_as_trained(
     trained: Cells, y: npt.NDArray[Any], columns: tuple[SensitiveColumn, ...], given: dict[str, Any]
-) -> Cells:
+) -> Membership:
     """Sort rows as the model's training rows were sorted."""
     named = [name for name, value in given.items() if value is not None]
     if named:
@@ -26,7 +28,7 @@ def cells_as_trained(
             f"{', '.join(named)} cannot be chosen for a model that has cells of its own: the "
             "certificate is about these. Leave the argument out."
         )
-    return trained.scheme.assign(y, _in_order(columns, trained.scheme.names))
+    return sort_rows(trained.scheme, y, _in_order(columns, trained.scheme.names))
 
 
 def cells_of_own_bins(
@@ -37,7 +39,7 @@ def cells_of_own_bins(
     y_bins: BinsLike | None,
     s_bins: SensitiveBins | None,
     intersectional: bool | None,
-) -> Cells:
+) -> Membership:
     """Sort rows for a predictor without cells, and refuse bins that are read off these rows."""
     if y_bins is None and classes is not None:
         y_bins = Bins.categories(np.asarray(classes).tolist())
@@ -46,20 +48,19 @@ def cells_of_own_bins(
             "y_bins is missing: this model has no bins of its own. Give increasing edges, "
             "Bins.categories([...]), or 1 to compare whole groups."
         )
-    scheme = CellScheme.resolve(
-        y,
-        columns,
+    comparison = Comparison(
         y_bins=as_bins(y_bins, "y_bins"),
         s_bins="auto" if s_bins is None else s_bins,
         intersectional=intersectional is None or intersectional,
     )
-    for name, bins in named_bins(scheme):
+    rows = comparison.sort(y, columns)
+    for name, bins in named_bins(rows.scheme):
         if not bins.explicit and not is_everything(bins):
             raise ValueError(
                 f"{name} would be read off the rows given, and intervals do not hold for cells "
                 f"that depend on their own rows. Give {name} as edges or Bins.categories([...])."
             )
-    return scheme.assign(y, columns)
+    return rows
 
 
 def named_bins(scheme: CellScheme) -> list[tuple[str, Bins]]:

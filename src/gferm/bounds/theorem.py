@@ -128,9 +128,7 @@ def why_not(rows: HeldOutRows) -> str | None:
         return "epsilon=None: nothing was constrained, so the theorem bounds nothing"
     if model.cells_.scores:
         return "s_bins='continuous' constrains covariances, and the theorem is about cells"
-    if model.cells_.n_samples == 0:
-        return "it was learned chunk by chunk, and the theorem needs the training rows"
-    if model.cells_.weight is not None:
+    if model.cells_.weighted:
         return "it was trained with sample_weight, and the theorem needs rows that count alike"
     if model.kernel == "additive_chi2":
         return "kernel='additive_chi2' is not positive semi-definite, so there is no ball"

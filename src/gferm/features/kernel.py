@@ -15,18 +15,23 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
 from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
+from gferm.arrays.blocks import fewer_if_full, row_blocks
 from gferm.arrays.device import CPU, Device, device_of
 from gferm.arrays.threads import for_each
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
+BOUNDED_BY_ONE = frozenset({"rbf", "laplacian", "chi2", "cosine", "sigmoid"})
+ONE_AT_ITSELF = BOUNDED_BY_ONE - {"sigmoid"}
 NONNEGATIVE_ONLY = frozenset({"chi2", "additive_chi2"})
 DENSE_ONLY = NONNEGATIVE_ONLY | {"precomputed"}
 SYMMETRY_TOLERANCE = 1e-10
 Product = Callable[[Any, Any, Any], None]
 KERNEL_BLOCK = 2**20  # doubles evaluated at once
+PRODUCT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,48 @@ class Kernel:
     coef0: float = 1
     params: Mapping[str, Any] | None = None
 
+    @classmethod
+    def of(cls, parameters: Any) -> Kernel:
+        """Read the attributes of an estimator that name its kernel."""
+        names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
+        return cls(*(getattr(parameters, name) for name in names))
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether functions have a weight for each feature, and no kernel is needed."""
+        return self.metric == "linear"
+
+    @property
+    def is_given(self) -> bool:
+        """Whether X is the matrix itself, and nobody knows k at other points."""
+        return self.metric == "precomputed"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether gamma, degree and coef0 are its parameters."""
+        return not (callable(self.metric) or self.is_given)
+
+    @property
+    def takes_counts(self) -> bool:
+        """Whether X must not have negative values."""
+        return self.metric in NONNEGATIVE_ONLY
+
+    @property
+    def accept_sparse(self) -> tuple[str, ...] | bool:
+        """What scikit-learn's validation calls the sparse matrices that X may be."""
+        return False if self.metric in DENSE_ONLY else ("csr", "csc")
+
+    @property
+    def dtype(self) -> Any:
+        """The types of X that are read as they are; a linear pass converts block by block."""
+        in_blocks = self.is_linear or self.is_given
+        return (np.float64, np.float32) if in_blocks else np.float64
+
+    @property
+    def bound(self) -> float | None:
+        """The largest k(x, x) of any x, or None if that depends on x."""
+        return 1.0 if self.metric in BOUNDED_BY_ONE else None
+
     @property
     def is_semidefinite(self) -> bool:
         """Whether the matrix is positive semi-definite whatever the data."""
@@ -48,7 +95,7 @@ class Kernel:
 
     def __call__(self, X: Any, Y: Any = None) -> Array:
         """Evaluate the kernel between the rows of X and Y (X itself by default)."""
-        if self.metric in NONNEGATIVE_ONLY:  # scikit-learn's loop refuses joblib's read-only memory
+        if self.takes_counts:  # scikit-learn's loop refuses joblib's read-only memory
             X, Y = (None if Z is None else np.require(Z, requirements="W") for Z in (X, Y))
         if callable(self.metric):
             params = dict(self.params or {})
@@ -59,9 +106,61 @@ class Kernel:
         matrix = pairwise_kernels(X, Y, metric=self.metric, filter_params=True, **params)
         return np.asarray(matrix, dtype=np.float64)
 
+    def require_suitable(self, X: Any) -> None:
+        """Refuse rows that the kernel is not made for."""
+        if self.takes_counts:
+            check_non_negative(X, f"X: kernel={self.metric!r} takes counts, use another one")
+
+    def rows(self, X: Any) -> Any:
+        """Return rows of doubles; a matrix that is given is converted later."""
+        return X if self.is_given else X.astype(np.float64, copy=False)
+
+    def part(self, X: Any, rows: Any) -> Any:
+        """Return the training rows numbered ``rows``, or that part of a matrix that is given."""
+        return X[rows][:, rows] if self.is_given else X[rows]
+
+    def diagonal(self, X: Any) -> Array:
+        """Return k(x, x) of each row; of a matrix that is given, its diagonal."""
+        if self.is_given:
+            return np.asarray(X.diagonal())
+        if self.metric in ONE_AT_ITSELF:
+            return np.ones(X.shape[0])
+        if self.is_linear:
+            return np.asarray(row_norms(X, squared=True))
+        if self.metric in ("poly", "polynomial"):
+            gamma = 1.0 / X.shape[1] if self.gamma is None else self.gamma
+            return np.asarray((gamma * row_norms(X, squared=True) + self.coef0) ** self.degree)
+        step = 1 if callable(self.metric) else 32  # a call costs more than a few values
+        starts = range(0, X.shape[0], step)
+        return np.concatenate([self(X[i : i + step]).diagonal() for i in starts])
+
+    def products(self, X: Any, support: Any, coefficients: Array, device: Device = CPU) -> Array:
+        """Multiply the kernel between X and the support with each row of coefficients, in blocks.
+
+        Returns
+        -------
+        array of shape (n_models, n_samples)
+        """
+        n_support = coefficients.shape[1]
+        products, there = np.empty((len(coefficients), X.shape[0])), device.put(coefficients)
+        if self.is_product(X, support):
+            support = device.put(support)  # once, and not for every block
+
+        def fill(doubles: int) -> None:
+            blocks = row_blocks(X.shape[0], n_support, doubles)
+            values = device.empty(blocks[0].stop, n_support)
+            for rows in blocks:
+                block = values[: rows.stop - rows.start]
+                self.fill(block, X[rows], support)
+                products[:, rows] = device.get(there @ block.T)
+
+        at_once = device.at_once(PRODUCT_BLOCK)
+        fewer_if_full(fill, at_once, (X.shape[0], n_support), device)
+        return products
+
     def precision(self, X: Any) -> float:
         """Relative precision of the matrix: its own if it is given, else that of float64."""
-        return float(np.finfo(X.dtype if self.metric == "precomputed" else np.float64).eps)
+        return float(np.finfo(X.dtype if self.is_given else np.float64).eps)
 
     def fill(self, out: Any, X: Any, Y: Any, product: Product | None = None) -> None:
         """Evaluate the kernel between the rows of X and Y into ``out``, where that lives.
@@ -85,7 +184,7 @@ class Kernel:
 
     def training_matrix(self, X: Any, device: Device = CPU) -> Any:
         """Evaluate the kernel on the training rows, in memory that may be overwritten."""
-        if self.metric == "precomputed":
+        if self.is_given:
             _check_square(X)
             _check_symmetric(X, self.precision(X))
             n = X.shape[0]
@@ -144,7 +243,7 @@ def _fill_gaussian(out: Any, X: Any, Y: Any, gamma: float, product: Product) -> 
 def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
     """Explain that the learning problem has no unique optimum with this kernel."""
     remedy = "use another kernel, or other gamma, degree and coef0"
-    if kernel.metric == "precomputed":
+    if kernel.is_given:
         remedy = "check how the matrix passed as X was made; K + c·I or its positive part may do"
     elif kernel.metric == "additive_chi2" and not fit_intercept:
         remedy = "set fit_intercept=True, with which this kernel is admissible"

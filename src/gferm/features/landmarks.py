@@ -6,6 +6,8 @@ or centres of clusters ("kmeans").
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,72 @@ from sklearn.utils import check_array, check_random_state
 
 from gferm.arrays import Array, Codes
 from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU
+from gferm.arrays.device import CPU, Device
 from gferm.features.kernel import DENSE_ONLY, Kernel, not_semidefinite_error, require_finite
-from gferm.features.nystroem import KernelRows
+from gferm.features.nystroem import (
+    FeatureRows,
+    KernelRows,
+    count_to_solve,
+    factorize_points,
+    inverse_of_lower,
+)
 
 WAYS = ("uniform", "leverage", "kmeans")
 PILOTS = 400  # rows from which leverages are judged
 KERNEL_BLOCK = 2**22  # doubles
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Points, and what makes features of the kernel between them and a row.
+
+    Attributes
+    ----------
+    points : array or sparse matrix of shape (m, d)
+        In the order of the pivots.
+    kernel : Kernel
+    factor : array of shape (m, m)
+        L, of the kernel between the points.
+    solved : int
+        h.
+    """
+
+    points: Any
+    kernel: Kernel
+    factor: Array
+    solved: int
+
+    @classmethod
+    def at(cls, points: Any, kernel: Kernel) -> Landmarks:
+        """Evaluate the kernel between the points, and keep those that the others do not explain."""
+        factor, kept = factorize_points(kernel, points)
+        return cls(points[kept], kernel, factor, count_to_solve(factor))
+
+    def features(self, X: Any, device: Device = CPU) -> FeatureRows:
+        """Return ψ(x) of each row."""
+        rows = _by_rows(X), self.points, self.kernel, device
+        return FeatureRows(*rows, self.factor, self.solved)
+
+    def values(self, X: Any, device: Device = CPU) -> KernelRows:
+        """Return k_m(x) of each row."""
+        return KernelRows(_by_rows(X), self.points, self.kernel, device)
+
+    def finish(self, sums: Array, device: Device = CPU) -> Array:
+        """Turn ψ into φ, in the rows of an array of shape (m, …); a device does it faster."""
+        finished, tail = sums.copy(), slice(self.solved, None)
+        if self.solved < len(sums):
+            factor, rest = device.put(self.factor[tail, tail]), device.put(sums[tail])
+            finished[tail] = device.get(device.solve_lower(factor, rest))
+        return finished
+
+    @cached_property
+    def basis(self) -> Array:
+        """Return L⁻ᵀ: φ(x) = k_m(x)·basis, and β = basis·w."""
+        return inverse_of_lower(self.factor).T
+
+
+def _by_rows(X: Any) -> Any:
+    return X.tocsr() if hasattr(X, "tocsr") else X  # rows of a CSC matrix are slow to cut out
 
 
 def find_landmarks(
@@ -128,16 +189,7 @@ def leverages(X: Any, kernel: Kernel, rng: np.random.Generator, alpha: float) ->
     for rows in row_blocks(n, len(matrix), KERNEL_BLOCK):
         values = rows_of_pilots[rows]
         explained = np.einsum("ij,ji->i", values, linalg.cho_solve(factor, values.T))
-        left[rows] = _diagonal(kernel, X[rows]) - explained
+        left[rows] = kernel.diagonal(X[rows]) - explained
     left = np.maximum(left, 1e-6 * left.max(initial=0.0)) + np.finfo(float).tiny
     shares: Array = left / left.sum()
     return shares
-
-
-def _diagonal(kernel: Kernel, X: Any) -> Array:
-    """k(x, x) of each row."""
-    if kernel.metric in ("rbf", "laplacian", "chi2", "cosine"):
-        return np.ones(X.shape[0])
-    step = 1 if callable(kernel.metric) else 32  # a call costs more than a few values
-    starts = range(0, X.shape[0], step)
-    return np.concatenate([kernel(X[i : i + step]).diagonal() for i in starts])

@@ -124,64 +124,11 @@ class FeatureRows(KernelRows):
         return [
             (
                 step,
-                put(_inverse(self.factor[step, step]).T),
+                put(inverse_of_lower(self.factor[step, step]).T),
                 put(self.factor[step.stop :, step].T),
             )
             for step in steps
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class Landmarks:
-    """Points, and what makes features of the kernel between them and a row.
-
-    Attributes
-    ----------
-    points : array or sparse matrix of shape (m, d)
-        In the order of the pivots.
-    kernel : Kernel
-    factor : array of shape (m, m)
-        L, of the kernel between the points.
-    solved : int
-        h.
-    """
-
-    points: Any
-    kernel: Kernel
-    factor: Array
-    solved: int
-
-    @classmethod
-    def at(cls, points: Any, kernel: Kernel) -> Landmarks:
-        """Evaluate the kernel between the points, and keep those that the others do not explain."""
-        factor, kept = factorize_points(kernel, points)
-        return cls(points[kept], kernel, factor, count_to_solve(factor))
-
-    def features(self, X: Any, device: Device = CPU) -> FeatureRows:
-        """Return ψ(x) of each row."""
-        rows = _by_rows(X), self.points, self.kernel, device
-        return FeatureRows(*rows, self.factor, self.solved)
-
-    def values(self, X: Any, device: Device = CPU) -> KernelRows:
-        """Return k_m(x) of each row."""
-        return KernelRows(_by_rows(X), self.points, self.kernel, device)
-
-    def finish(self, sums: Array, device: Device = CPU) -> Array:
-        """Turn ψ into φ, in the rows of an array of shape (m, …); a device does it faster."""
-        finished, tail = sums.copy(), slice(self.solved, None)
-        if self.solved < len(sums):
-            factor, rest = device.put(self.factor[tail, tail]), device.put(sums[tail])
-            finished[tail] = device.get(device.solve_lower(factor, rest))
-        return finished
-
-    @cached_property
-    def basis(self) -> Array:
-        """Return L⁻ᵀ: φ(x) = k_m(x)·basis, and β = basis·w."""
-        return _inverse(self.factor).T
-
-
-def _by_rows(X: Any) -> Any:
-    return X.tocsr() if hasattr(X, "tocsr") else X  # rows of a CSC matrix are slow to cut out
 
 
 def factorize_points(kernel: Kernel, points: Any) -> tuple[Array, npt.NDArray[np.intp]]:
@@ -241,6 +188,6 @@ def _norm2(multiply: Callable[[Array], Array], size: int) -> float:
     return norm
 
 
-def _inverse(factor: Array) -> Array:
+def inverse_of_lower(factor: Array) -> Array:
     inverse, _ = lapack.dtrtri(factor, lower=1)
     return np.ascontiguousarray(inverse)

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.fairness.bins import Bins, BinsLike
-from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.cells import SensitiveBins
 from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
+from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import CellValues, average_gap
 from gferm.metrics.reading import sort_into_cells
 
@@ -40,16 +41,16 @@ def cell_rates(
     -------
     CellValues
     """
-    _, y_pred, cells = sort_into_cells(
+    _, y_pred, rows = sort_into_cells(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
-    return rates_of(cells, y_pred)
+    return rates_of(rows, y_pred)
 
 
-def rates_of(cells: Cells, predictions: npt.NDArray[Any]) -> CellValues:
+def rates_of(rows: Membership, predictions: npt.NDArray[Any]) -> CellValues:
     """Return the cell rates of one predictor, or of each row of a stack of predictions."""
-    hit = (cells.label_bins.assign(predictions) == cells.label_codes).astype(float)
-    return CellValues(cells, tuple(p.means(hit, cells.weight) for p in cells.partitions))
+    hit = rows.scheme.label_bins.assign(predictions) == rows.label_codes
+    return CellValues(rows.cells, rows.means(hit.astype(float)))
 
 
 def cell_risks(
@@ -64,21 +65,21 @@ def cell_risks(
     intersectional: bool = True,
 ) -> CellValues:
     """Mean loss L̂^{k,q} of each cell; ``loss`` is a name of fairness_losses.py or a callable."""
-    y, y_pred, cells = sort_into_cells(
+    y, y_pred, rows = sort_into_cells(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
-    return risks_of(cells, y, y_pred, loss)
+    return risks_of(rows, y, y_pred, loss)
 
 
 def risks_of(
-    cells: Cells,
+    rows: Membership,
     y: npt.NDArray[Any],
     predictions: npt.NDArray[Any],
     loss: str | FairnessLoss = "linear",
 ) -> CellValues:
     """Return the cell risks of one predictor, or of each row of a stack of predictions."""
     values = np.asarray(fairness_loss(loss)(predictions, y), dtype=float)
-    return CellValues(cells, tuple(p.means(values, cells.weight) for p in cells.partitions))
+    return CellValues(rows.cells, rows.means(values))
 
 
 def dgf(

@@ -14,20 +14,22 @@ from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
 from gferm.exceptions import OutsideBinsWarning
 from gferm.fairness.bins import BinsLike
-from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
+from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import NUMBERS, SensitiveColumn, read_sensitive_features
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that count, checked, and the cells they fall into.
+    """The rows that count, checked, and sorted into cells.
 
     Attributes
     ----------
     y, predictions : arrays of shape (n_samples,)
     columns : tuple of SensitiveColumn
     weight : array of shape (n_samples,) or None
-    cells : Cells
+    membership : Membership
     kept : array of bool, or None
         Which of the user's rows these are; None for all of them.
     """
@@ -36,16 +38,13 @@ class Rows:
     predictions: npt.NDArray[Any]
     columns: tuple[SensitiveColumn, ...]
     weight: Array | None
-    cells: Cells
+    membership: Membership
     kept: npt.NDArray[np.bool_] | None
 
     @property
-    def outside(self) -> int:
-        """How many labels and groups lie in no bin; classes left out on purpose do not count."""
-        found = int(sum((part.codes < 0).sum() for part in self.cells.partitions))
-        if not self.cells.label_bins.selective:
-            found += int((self.cells.label_codes < 0).sum())
-        return found
+    def cells(self) -> Cells:
+        """The table of their cells."""
+        return self.membership.cells
 
 
 def read_rows(
@@ -67,10 +66,8 @@ def read_rows(
         kept = weight > 0
         y, predictions, weight = y[kept], predictions[kept], weight[kept]
         columns = tuple(column.keep(kept) for column in columns)
-    scheme = CellScheme.resolve(
-        y, columns, y_bins=y_bins, s_bins=s_bins, intersectional=intersectional, weight=weight
-    )
-    return Rows(y, predictions, columns, weight, scheme.assign(y, columns, weight), kept)
+    membership = Comparison(y_bins, s_bins, intersectional).sort(y, columns, weight)
+    return Rows(y, predictions, columns, weight, membership, kept)
 
 
 def sort_into_cells(
@@ -81,12 +78,12 @@ def sort_into_cells(
     y_bins: BinsLike,
     s_bins: SensitiveBins,
     intersectional: bool,
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Cells]:
-    """Check everything and give (y_true, y_pred, cells); say which values lie in no bin."""
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Membership]:
+    """Return y_true, y_pred and their cells, checked; warn of values that lie in no bin."""
     rows = read_rows(
         y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
     )
-    cells = rows.cells
+    cells, outside = rows.cells, rows.membership.n_outside
     if not cells.partitions:
         raise ValueError(
             "s_bins='continuous' has no groups, so there are no cells; use sensitive_correlation, "
@@ -94,19 +91,19 @@ def sort_into_cells(
         )
     if cells.scores:
         warnings.warn(
-            f"{[score.name for score in cells.scores]} are taken as continuous and belong to no "
+            f"{list(cells.scores)} are taken as continuous and belong to no "
             "cell, so this measure does not judge them; use sensitive_correlation for these.",
             OutsideBinsWarning,
             stacklevel=3,
         )
-    if rows.outside:
+    if outside:
         warnings.warn(
-            f"{rows.outside} values of y_true or sensitive_features lie in no bin and are left "
+            f"{outside} values of y_true or sensitive_features lie in no bin and are left "
             "out; widen the outer edges of y_bins or s_bins to count them.",
             OutsideBinsWarning,
             stacklevel=3,
         )
-    return rows.y, rows.predictions, cells
+    return rows.y, rows.predictions, rows.membership
 
 
 def labels(values: Any, name: str) -> npt.NDArray[Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gferm.fairness.cells import Cells, Partition
-
 
 def place_of(attribute: str | None, names: Sequence[str]) -> int:
     """Find the attribute asked for; the only one need not be named.
@@ -27,8 +25,3 @@ def place_of(attribute: str | None, names: Sequence[str]) -> int:
     if attribute not in names:
         raise ValueError(f"attribute={attribute!r} is not compared here; use one of {list(names)}.")
     return list(names).index(attribute)
-
-
-def partition_of(cells: Cells, attribute: str | None) -> Partition:
-    """Return the groups of the attribute asked for."""
-    return cells.partitions[place_of(attribute, [part.name for part in cells.partitions])]

@@ -91,19 +91,19 @@ def calibrate(
     bins = STRATEGIES[strategy](n_bins).resolve(
         f[kept], None if weight is None else weight[kept], "y_pred"
     )
-    f, y, cells = sort_into_cells(
+    f, y, rows = sort_into_cells(
         f, y, sensitive_features, sample_weight, bins, s_bins, intersectional
     )
-    part = partition_of(cells, attribute)
-    mean = part.means(y, cells.weight)
-    n = effective_rows(part, cells.weight)
+    place = place_of(attribute, [part.name for part in rows.cells.partitions])
+    part, cell_of = rows.cells.partitions[place], rows.cell_codes[place]
+    mean, n = rows.means_of(place, y), part.effective_rows
     classes = bool(np.isin(y, (0.0, 1.0)).all())
     if classes:
         low, high = wilson(mean, n)
     else:
-        around = y - mean.ravel()[part.cell_of]
-        low, high = student(mean, part.means(around**2, cells.weight), n)
-    predicted = part.means(f, cells.weight)
+        around = y - mean.ravel()[cell_of]
+        low, high = student(mean, rows.means_of(place, around**2), n)
+    predicted = rows.means_of(place, f)
     return Calibration(
         part.groups, bins, predicted, mean, low, high, part.counts, classes, part.name
     )

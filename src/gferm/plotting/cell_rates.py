@@ -54,8 +54,7 @@ class CellRatesDisplay:
         self.rates, self.attribute = rates, partitions[place].name
         self.groups = partitions[place].groups
         self.values, self.counts = rates.tables[place], partitions[place].counts
-        rows = effective_rows(partitions[place], rates.cells.weight)
-        self.low, self.high = wilson(self.values, rows)
+        self.low, self.high = wilson(self.values, partitions[place].effective_rows)
 
     @classmethod
     def from_predictions(

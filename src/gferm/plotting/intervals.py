@@ -13,18 +13,7 @@ import numpy as np
 from scipy import stats
 
 from gferm.arrays import Array
-from gferm.fairness.cells import Partition
-
 LEVEL = 0.95
-
-
-def effective_rows(partition: Partition, weight: Array | None) -> Array:
-    """Return (Σw)²/Σw² of every cell, shape (K, Q)."""
-    if weight is None:
-        return partition.counts.astype(float)
-    # Σw · (Σw / Σw²), where partition.means(w, w) is Σw² / Σw
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(partition.weights / partition.means(weight, weight))
 
 
 def wilson(share: Array, n: Array) -> tuple[Array, Array]:

@@ -11,15 +11,19 @@ In the basis of the eigenvectors (spectrum) all of these are rotated; rows never
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from scipy import sparse
+
 from gferm.arrays import Array
 from gferm.arrays.blocks import dense, row_blocks
-from gferm.solver.factorization import Factorization
+
+ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,16 @@ class QuadraticForms:
     residual: Array
 
 
+class Solves(Protocol):
+    """What a factorised A + alpha I does."""
+
+    def solve(self, rhs: Array) -> Array:
+        """Solve (A + alpha I) x = rhs."""
+
+    def shrink(self, x: Array) -> Array:
+        """Multiply A (A + alpha I)⁻¹ x, or return x itself: xᵀA (A + alpha I)⁻¹x ≤ xᵀx."""
+
+
 class Geometry(Protocol):
     """What differs between the kernel and the linear form."""
 
@@ -51,6 +65,14 @@ class Geometry(Protocol):
 
     def pull(self, g: Array) -> Array:
         """Let a vector over the rows act on the unknowns: Φᵀg."""
+
+    def contrasts(
+        self, columns: sparse.csr_array, multiply: Callable[[Array], Array]
+    ) -> tuple[Array, Array]:
+        """Return R and V of contrasts C, in the unknowns' own basis; ``multiply`` is A's product.
+
+        A contrast that is rounding becomes zero: noise must not be inverted.
+        """
 
     def predictions(self, x: Array, image: Array) -> Array:
         """Return f − level at the training rows, from x and A x."""
@@ -68,7 +90,7 @@ class Geometry(Protocol):
         target: Array,
         target_norm2: float,
         rho: Array,
-        factorization: Factorization,
+        factorization: Solves,
     ) -> QuadraticForms:
         """Build the forms from X, A X, the targets of X's columns and their residuals."""
 
@@ -81,19 +103,36 @@ class KernelGeometry:
     ----------
     scale : array of shape (n,) or None
         √w.
+    size : float
+        That of the kernel's values before they were centred, by which rounding is judged.
     basis : array of shape (n, n) or None
     """
 
     scale: Array | None
+    size: float
     basis: Array | None = None
 
     def rotated(self, basis: Array) -> KernelGeometry:
         """Return the same in another basis."""
-        return KernelGeometry(self.scale, basis)
+        return KernelGeometry(self.scale, self.size, basis)
 
     def pull(self, g: Array) -> Array:
         """Return g / √w."""
         return _into(self.basis, g if self.scale is None else g / self.scale)
+
+    def contrasts(
+        self, columns: sparse.csr_array, multiply: Callable[[Array], Array]
+    ) -> tuple[Array, Array]:
+        """Return C / √w, and A times that."""
+        if self.scale is not None:
+            columns = sparse.diags_array(1.0 / self.scale).tocsr() @ columns
+        steering = columns.toarray()
+        return steering, self.cleared(multiply(steering))
+
+    def cleared(self, probe: Array) -> Array:
+        """Clear V of contrasts that are rounding."""
+        scale = np.ones(len(probe)) if self.scale is None else self.scale
+        return above_rounding(probe, ROUNDING * self.size * scale)
 
     def predictions(self, x: Array, image: Array) -> Array:
         """Return A x / √w."""
@@ -116,7 +155,7 @@ class KernelGeometry:
         target: Array,
         target_norm2: float,
         rho: Array,
-        factorization: Factorization,
+        factorization: Solves,
     ) -> QuadraticForms:
         """Return ‖t − A x‖², xᵀA x and ρᵀA (A + alpha I)⁻¹ρ, or its bound ‖ρ‖²."""
         errors = target - applied
@@ -132,18 +171,27 @@ class LinearGeometry:
     X : array or sparse matrix of shape (n, d)
     center : array of shape (p,)
         What the (weighted) means of the features are to the unknowns; zero without an intercept.
+    floor : array of shape (p,)
+        What rounding makes of a difference of means, in the unknowns' own basis.
     basis : array of shape (d, p) or None
         From the unknowns to the weights of the features.
+    own_basis : array of shape (d, p) or None
+        The same before the unknowns were rotated.
+    origin : array of shape (d,) or float
+        A point near the rows of X.
     """
 
     X: Any
     center: Array
+    floor: Array
     basis: Array | None = None
+    own_basis: Array | None = None
+    origin: Array | float = 0.0
 
     def rotated(self, basis: Array) -> LinearGeometry:
         """Return the same in another basis."""
         whole = basis if self.basis is None else self.basis @ basis
-        return LinearGeometry(self.X, basis.T @ self.center, whole)
+        return replace(self, center=basis.T @ self.center, basis=whole)
 
     def pull(self, g: Array) -> Array:
         """Return Xᵀg for centred features."""
@@ -152,6 +200,19 @@ class LinearGeometry:
             total += g[rows] @ self.X[rows]
         pulled: Array = _into(self.basis, total) - g.sum() * self.center
         return pulled
+
+    def contrasts(
+        self, columns: sparse.csr_array, multiply: Callable[[Array], Array]
+    ) -> tuple[Array, Array]:
+        """Return XᵀC, twice."""
+        total = np.zeros((columns.shape[1], self.X.shape[1]))
+        # Columns sum to zero and notice no origin; near the rows fewer digits are lost.
+        for rows in row_blocks(*self.X.shape):
+            block = self.X[rows] if self.own_basis is not None else dense(self.X[rows]) - self.origin
+            total += columns[rows].toarray().T @ block
+        seen = total.T if self.own_basis is None else self.own_basis.T @ total.T
+        cleared = above_rounding(seen, self.floor)
+        return cleared, cleared
 
     def predictions(self, x: Array, image: Array) -> Array:
         """Return X x for centred features."""
@@ -192,7 +253,7 @@ class LinearGeometry:
         target: Array,
         target_norm2: float,
         rho: Array,
-        factorization: Factorization,
+        factorization: Solves,
     ) -> QuadraticForms:
         """Return the risk, xᵀx, and ρᵀ(A + alpha I)⁻¹ρ, exactly the loss of an inexact solve."""
         cross = target.T @ x
@@ -216,3 +277,11 @@ def _into(basis: Array | None, vector: Array) -> Array:
 def _out_of(basis: Array | None, vectors: Array) -> Array:
     """Leave the basis, for one vector or one in each row."""
     return vectors if basis is None else vectors @ basis.T
+
+
+def above_rounding(probe: Array, floor: Array) -> Array:
+    """Clear contrasts that are rounding: where groups agree exactly, noise must not be inverted.
+
+    ``floor`` is, for each row of the probe, what rounding makes of a difference of two means.
+    """
+    return np.where(np.abs(probe) > floor[:, None], probe, 0.0)

@@ -23,14 +23,13 @@ from gferm.arrays import Array
 from gferm.arrays.blocks import fewer_if_full, row_blocks
 from gferm.arrays.device import CPU, Device
 from gferm.arrays.threads import for_each
-from gferm.solver.geometry import LinearGeometry
-from gferm.solver.origin import Origin
-from gferm.solver.system import System, Target
+from gferm.features.geometry import ROUNDING, LinearGeometry, above_rounding
+from gferm.features.origin import Origin
+from gferm.features.system import System, Target
 
 Finish: TypeAlias = Callable[[Array], Array]
 """A linear map of the features, applied to the rows of an array of shape (d, …)."""
 
-ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 BLOCK = 2**19  # doubles of a block
 THREADS = min(cpu_count(), 8)  # each adds to sums of its own …
 ROOM = 2**25  # … if all of them together take no more doubles
@@ -144,7 +143,8 @@ class Moments:
         """
         matrix, cross, square, origin = self.scatter, self.cross, self.square, self.origin
         spread = np.maximum(matrix.diagonal(), 0.0)  # of a difference, it may be rounding
-        probe = above_rounding(probe, ROUNDING * np.sqrt(spread / self.mass))
+        floor = ROUNDING * np.sqrt(spread / self.mass)
+        probe = above_rounding(probe, floor)
         levels = origin.y
         anchor = np.zeros(len(matrix))
         if fit_intercept:
@@ -168,7 +168,7 @@ class Moments:
             null=None,
             weight=weight,
             centred=fit_intercept,
-            geometry=LinearGeometry(X, anchor),
+            geometry=LinearGeometry(X, anchor, floor, origin=anchor),
         )
         return system, targets
 
@@ -316,11 +316,3 @@ def training_moments(
         there = np.flatnonzero(times)
         near = Origin.near_the_mean(X, targets, share, there, **options)
         yield sum_over(X, targets, share, near, own, there, device)
-
-
-def above_rounding(probe: Array, floor: Array) -> Array:
-    """Clear contrasts that are rounding: where groups agree exactly, noise must not be inverted.
-
-    ``floor`` is, for each row of the probe, what rounding makes of a difference of two means.
-    """
-    return np.where(np.abs(probe) > floor[:, None], probe, 0.0)
