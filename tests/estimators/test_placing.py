@@ -15,7 +15,7 @@ from gferm.arrays.device import CPU, UNKNOWN, Device
 from gferm.estimators.placing import MATRICES, in_words, with_room_for
 from gferm.features.kernel import Kernel
 from gferm.features.nystroem import KernelRows
-from gferm.solver.blocked import PANELS
+from gferm.solver.cholesky import PANELS
 from gferm.solver.hat import PlacedHatMatrix
 from tests.gpu import lend_gpu, room
 
@@ -207,7 +207,7 @@ EXACT = {
 @pytest.mark.parametrize("name", EXACT)
 def test_out_of_core_torch_learns_the_same(name, told, problem, torch_gpu, monkeypatch):
     """The matrix in memory, the work on the device, whether that says it is too small or not."""
-    for module in ("solver.blocked", "solver.refined", "estimators.placing"):
+    for module in ("solver.cholesky", "solver.refined", "estimators.placing"):
         monkeypatch.setattr(f"gferm.{module}.WIDTH", 16)
     model = FairRegressor(**{"gamma": 0.1, "alpha": 0.3, "y_bins": 2} | EXACT[name])
     expected = fit(clone(model), problem)
@@ -241,7 +241,7 @@ def test_a_search_goes_out_of_core_of_torch(loss, cv, problem, torch_gpu, monkey
         loss=loss, alphas=[0.1, 1.0], gammas=[0.1], cv=folds, y_bins=2, tol=1e-8
     )
     expected = fit(clone(search), problem)
-    monkeypatch.setattr("gferm.solver.blocked.WIDTH", 8)
+    monkeypatch.setattr("gferm.solver.cholesky.WIDTH", 8)
     Memory(monkeypatch, most=25 * 25)
     found = fit(search.set_params(device="cuda"), problem)
     for key in ("mean_test_error", f"mean_test_{expected.unfairness_}"):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from gferm.arrays.device import CPU, Device, gigabytes
-from gferm.solver.blocked import PANELS, WIDTH
+from gferm.solver.cholesky import PANELS, WIDTH
 
 Result = TypeVar("Result")
 MATRICES = {"cholesky": 1.0, "refined": 1.5, "spectrum": 4.0}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from scipy.linalg import LinAlgWarning
 
 from gferm.losses import LOSSES, Loss, as_loss
-from gferm.solver.factorization import NotPositiveDefiniteError
+from gferm.solver.cholesky import NotPositiveDefiniteError
 from gferm.solver.system import FactorizedSystem, System
 
 SOLVERS = ("auto", "cholesky", "spectrum", "refined")

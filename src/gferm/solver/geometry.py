@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.arrays.blocks import dense, row_blocks
-from gferm.solver.factorization import Factorization
+from gferm.solver.cholesky import Factorization
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from scipy.linalg import lapack
 from gferm.arrays import Array
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import Device, Placed, device_of
-from gferm.solver.blocked import PANELS, WIDTH, BlockedCholesky
-from gferm.solver.factorization import NotPositiveDefiniteError
+from gferm.solver.cholesky import PANELS, WIDTH, BlockedCholesky, NotPositiveDefiniteError
 
 TARGET = 1e-14  # ‖residual‖ beside ‖r‖, where steps end …
 PATIENCE = 3  # … as they do after so many without progress
