@@ -32,6 +32,11 @@ WIDTH = 2048  # columns of a block
 PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
 
 
+def panel_size(n: int) -> int:
+    """Return how many numbers the blocks of columns take on the device, beside the matrix."""
+    return n * PANELS * min(n, WIDTH)
+
+
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """The matrix has an eigenvalue at or below zero."""
 
@@ -70,6 +75,7 @@ class Cholesky:
     alpha : float
     """
 
+    matrices = 1.0  # p×p arrays of doubles that it holds, A itself included
     steps = 1
 
     def __init__(self, matrix: Array, alpha: float) -> None:
@@ -132,6 +138,7 @@ class BlockedCholesky:
         Where to compute.
     """
 
+    matrices = 1.0
     steps = 1
 
     def __init__(self, matrix: Any, alpha: float, device: Device) -> None:

@@ -23,6 +23,7 @@ class Spectrum:
 
     values: Array
     vectors: Any
+    matrices: ClassVar[float] = 4.0  # with what LAPACK takes meanwhile
 
     @classmethod
     def of(cls, matrix: Any) -> Spectrum:
