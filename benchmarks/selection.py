@@ -24,7 +24,7 @@ from gferm.arrays.threads import one_blas_at_a_time
 from gferm.datasets import load_crime
 from gferm.features.kernel import Kernel
 from gferm.metrics import dgf
-from gferm.solver.factorization import Spectrum
+from gferm.solver.spectrum import Spectrum
 
 ALPHAS = (10.0 ** np.arange(-4, 4.25, 0.5)).tolist()
 GAMMAS = (10.0 ** np.arange(-4, 5)).tolist()

@@ -21,7 +21,7 @@ def lend_gpu(monkeypatch):
         return device if name == "cuda" else open_device(name)
 
     for module in ("device", "foreign"):
-        monkeypatch.setattr(f"gferm.{module}.open_device", find)
+        monkeypatch.setattr(f"gferm.arrays.{module}.open_device", find)
     return device
 
 

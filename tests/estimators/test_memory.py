@@ -8,7 +8,7 @@ import pytest
 
 from gferm import FairClassifier, FairRegressor
 from gferm.features.nystroem import KernelRows
-from gferm.solver.factorization import Cholesky
+from gferm.solver.cholesky import Cholesky
 
 MODELS = {
     "square": FairRegressor(y_bins=2),

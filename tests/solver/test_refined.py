@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from gferm.arrays.device import CPU, Placed
-from gferm.solver import blocked
-from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
+from gferm.solver.cholesky import Cholesky, NotPositiveDefiniteError
 from gferm.solver.refined import Refined
 from tests.gpu import room, torch_device
 
@@ -32,7 +31,7 @@ def places(request):
 
 @pytest.fixture(autouse=True)
 def narrow_blocks(monkeypatch):
-    monkeypatch.setattr(blocked, "WIDTH", 16)
+    monkeypatch.setattr("gferm.solver.cholesky.WIDTH", 16)
 
 
 def with_spectrum(values, seed=0):

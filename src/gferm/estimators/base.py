@@ -28,10 +28,10 @@ from gferm.arrays import Array
 from gferm.arrays.blocks import fewer_if_full, row_blocks
 from gferm.arrays.device import CPU, DEVICES, Device
 from gferm.arrays.foreign import as_numpy, device_for
+from gferm.arrays.memory import explain_out_of_memory, with_room_for
 from gferm.arrays.threads import one_blas_at_a_time
 from gferm.estimators.kernel_machine import KernelMachine
 from gferm.estimators.outcome import speak_up, unchanged_on_error
-from gferm.estimators.placing import MATRICES, in_words, with_room_for
 from gferm.estimators.training import (
     TrainingData,
     compare_cells,
@@ -49,7 +49,14 @@ from gferm.features.landmarks import WAYS, find_landmarks, require_own_columns
 from gferm.features.nystroem import Landmarks
 from gferm.losses import Loss, as_loss
 from gferm.solver.assemble import kernel_system, linear_system
-from gferm.solver.choice import SOLVERS, SolverChoice, choose_solver, factorize_system
+from gferm.solver.choice import (
+    FACTORIZATIONS,
+    SOLVERS,
+    SolverChoice,
+    choose_solver,
+    factorize_system,
+)
+from gferm.solver.cholesky import panel_size
 from gferm.solver.learn import first_shift, learn
 from gferm.solver.projection import Solution
 from gferm.solver.support_vectors import solve_by_libsvm
@@ -273,7 +280,7 @@ class FairModel(KernelMachine, ABC):
         )
         # The features are multiplied by NumPy, kernel matrices by SciPy.
         blas = one_blas_at_a_time() if choice.form == "kernel" else nullcontext()
-        with blas, in_words(data.device):
+        with blas, explain_out_of_memory(data.device):
             if choice.method == "libsvm":
                 matrix, means = self._svm_matrix(data.X, data.weight)
                 X = self._rows_for_kernel(data.X)
@@ -319,8 +326,10 @@ class FairModel(KernelMachine, ABC):
             return factorize_system(system, shift, choice, **finally_)
 
         with one_blas_at_a_time():
-            needed = MATRICES[str(choice.factorization)]
-            return with_room_for(len(target), device, by_kernel, matrices=needed)
+            needed = FACTORIZATIONS[str(choice.factorization)].matrices
+            return with_room_for(
+                len(target), device, by_kernel, matrices=needed, workspace=panel_size
+            )
 
     def _accept(
         self,
@@ -381,7 +390,7 @@ class FairModel(KernelMachine, ABC):
         if self.kernel == "linear":  # whatever the device, and so without it
             return np.asarray(rows @ coefficients.T).T + intercepts[:, None]
         device = device_for(self.device, X)
-        with in_words(device):
+        with explain_out_of_memory(device):
             return self._kernel_products(rows, X_fit, coefficients, device) + intercepts[:, None]
 
     def __sklearn_is_fitted__(self) -> bool:

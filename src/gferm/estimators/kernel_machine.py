@@ -23,7 +23,7 @@ from gferm.features.kernel import (
     not_semidefinite_error,
     require_finite,
 )
-from gferm.solver.blocked import is_positive_semidefinite
+from gferm.solver.cholesky import is_positive_semidefinite
 
 PRODUCT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 

@@ -22,8 +22,12 @@ from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.arrays.blocks import dense, row_blocks
+<<<<<<< HEAD:src/gferm/features/geometry.py
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
+=======
+from gferm.solver.cholesky import Factorization
+>>>>>>> arrays:src/gferm/solver/geometry.py
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
+from gferm.arrays.memory import explain_out_of_memory, with_room_for
 from gferm.arrays.threads import one_blas_at_a_time
 from gferm.estimators.base import FairModel
-from gferm.estimators.placing import MATRICES, in_words, with_room_for
 from gferm.estimators.training import TrainingData
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.features.kernel import center_kernel
@@ -26,13 +26,14 @@ from gferm.features.nystroem import Landmarks
 from gferm.losses import LOSSES, as_loss
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.choice import choose_solver
+from gferm.solver.cholesky import panel_size
 from gferm.solver.crossval import Fold, Grid, HeldOutKernel, Rows, solve_grid
 from gferm.solver.learn import Learner, first_shift
 from gferm.solver.moments import training_moments
+from gferm.solver.spectrum import Spectrum
 from gferm.solver.system import FactorizedSystem
 from gferm.solver.task import Task
 
-DECOMPOSING = MATRICES["spectrum"]
 NEVER = 1e3  # below all other decisions: a class that was never seen is never predicted
 
 
@@ -71,7 +72,7 @@ class HeldOut:
 
     def predict(self, folds: Sequence[Fold], grid: Grid) -> list[Array]:
         """Predict the test rows of every fold: (n_alphas, n_epsilons, n_models, n_test) each."""
-        with in_words(self.data.device):
+        with explain_out_of_memory(self.data.device):
             if self.loss != LOSSES["squared"]:
                 predictions = [self._learn(fold, grid) for fold in folds]
             elif self.in_features and not self.wide:
@@ -131,7 +132,9 @@ class HeldOut:
             return clear, dict(zip(served, found, strict=True))
 
         n, device = len(self.targets), self.data.device
-        clear, by_fold = with_room_for(n, device, serve, matrices=DECOMPOSING)
+        clear, by_fold = with_room_for(
+            n, device, serve, matrices=Spectrum.matrices, workspace=panel_size
+        )
         predictions = []
         for k, fold in enumerate(folds):
             known = clear if k in by_fold else np.zeros_like(clear)
@@ -156,7 +159,9 @@ class HeldOut:
 
         with one_blas_at_a_time():
             device = self.data.device
-            found = with_room_for(len(targets[0]), device, solve, matrices=DECOMPOSING)
+            found = with_room_for(
+                len(targets[0]), device, solve, matrices=Spectrum.matrices, workspace=panel_size
+            )
         return self._evaluate_kernel(fold, *found)
 
     def _learn(self, fold: Fold, grid: Grid) -> Array:
@@ -214,7 +219,9 @@ class HeldOut:
                 factorized = factorize(CPU)
             else:
                 n = len(target)
-                factorized = with_room_for(n, part.device, factorize, matrices=DECOMPOSING)
+                factorized = with_room_for(
+                    n, part.device, factorize, matrices=Spectrum.matrices, workspace=panel_size
+                )
         return Learner(factorized, task.contrasts, choice.method), choice.form == "linear"
 
     def _classes_of(self, fold: Fold) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,8 @@
 
 assemble.py         data            → System       A x = t − R ν in n or d unknowns
 geometry.py         what these unknowns mean at the rows
-factorization.py    System.matrix   → Cholesky or Spectrum, the only cubic work
+cholesky.py, refined.py, spectrum.py
+                    System.matrix   → Factorization, the only cubic work
 system.py           System          → Reduction    G and c₀, and the way back
 projection.py       Reduction + ε   → Solution     with its violation and duality gap
 path.py             Reduction       → Path         all ε at once

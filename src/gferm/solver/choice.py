@@ -10,11 +10,18 @@ from typing import Any, Literal
 from scipy.linalg import LinAlgWarning
 
 from gferm.losses import LOSSES, Loss, as_loss
-from gferm.solver.factorization import NotPositiveDefiniteError
+from gferm.solver.cholesky import Cholesky, NotPositiveDefiniteError
+from gferm.solver.refined import Refined
+from gferm.solver.spectrum import Spectrum
 from gferm.solver.system import FactorizedSystem, System
 
 SOLVERS = ("auto", "cholesky", "spectrum", "refined")
 LIBSVM = "libsvm"
+FACTORIZATIONS: dict[str, type[Cholesky | Spectrum | Refined]] = {
+    "cholesky": Cholesky,
+    "spectrum": Spectrum,
+    "refined": Refined,
+}
 NEWTON_FEATURES = 1000  # beyond it a factorisation for every step costs more than it saves
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.fairness.constraint import Contrasts
-from gferm.solver.factorization import NotPositiveDefiniteError
+from gferm.solver.cholesky import NotPositiveDefiniteError
 from gferm.solver.path import trace_path
 from gferm.solver.system import FactorizedSystem, System, without_noise
 

@@ -32,9 +32,9 @@ from scipy.linalg import blas
 from gferm.arrays import Array
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import device_of
-from gferm.solver.factorization import Spectrum
 from gferm.solver.moments import ROUNDING
 from gferm.solver.series import RADIUS, Series
+from gferm.solver.spectrum import Spectrum
 
 PRECISION, SMALLEST = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 WORTH_IT = 0.25  # share of directions with one eigenvalue from which on they are left out

@@ -19,8 +19,7 @@ from scipy.linalg import lapack
 from gferm.arrays import Array
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import Device, Placed, device_of
-from gferm.solver.blocked import PANELS, WIDTH, BlockedCholesky
-from gferm.solver.factorization import NotPositiveDefiniteError
+from gferm.solver.cholesky import BlockedCholesky, NotPositiveDefiniteError, panel_size
 
 TARGET = 1e-14  # ‖residual‖ beside ‖r‖, where steps end …
 PATIENCE = 3  # … as they do after so many without progress
@@ -44,6 +43,8 @@ class Refined:
     steps : int
         Most steps of conjugate gradients that a solve has needed.
     """
+
+    matrices = 1.5  # A, and half of that for the factor
 
     def __init__(self, matrix: Any, alpha: float, device: Device | None = None) -> None:
         home = device_of(matrix)
@@ -115,7 +116,7 @@ class Refined:
 def _rounded_on(matrix: Any, device: Device, home: Device) -> Any:
     """Copy A to float32, on the device if that has room for it and for the blocks of the work."""
     n = len(matrix)
-    if home == device or 4 * n * (n + PANELS * min(n, WIDTH)) > device.free_bytes:
+    if home == device or 4 * (n * n + panel_size(n)) > device.free_bytes:
         return _rounded(matrix, home)
     try:
         return _rounded(matrix, device)

@@ -25,10 +25,10 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
-from gferm.solver.blocked import cholesky
-from gferm.solver.factorization import Factorization, Spectrum
+from gferm.solver.cholesky import Factorization, cholesky
 from gferm.solver.geometry import Geometry, LinearGeometry, QuadraticForms
 from gferm.solver.refined import Refined
+from gferm.solver.spectrum import Spectrum
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Cholesky by blocks is Cholesky: where the array lives and where it is worked on change nothing.
+"""Cholesky solves and keeps the matrix: by LAPACK, or by blocks, wherever the matrix lives.
 
 The oracle is dense linear algebra by NumPy. Blocks are seven columns wide here.
 """
@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 
 from gferm.arrays.device import CPU, Device
-from gferm.solver import blocked
-from gferm.solver.blocked import BlockedCholesky, cholesky, is_positive_semidefinite
-from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
+from gferm.solver.cholesky import (
+    PANELS,
+    BlockedCholesky,
+    Cholesky,
+    NotPositiveDefiniteError,
+    cholesky,
+    is_positive_semidefinite,
+)
 from tests.gpu import room, torch_device
 
 WIDTH = 7
@@ -19,7 +24,7 @@ EPS = float(np.finfo(float).eps)
 
 @pytest.fixture(autouse=True)
 def narrow_blocks(monkeypatch):
-    monkeypatch.setattr(blocked, "WIDTH", WIDTH)
+    monkeypatch.setattr("gferm.solver.cholesky.WIDTH", WIDTH)
     room(monkeypatch, on_gpu=0, in_memory=0)  # blocks that travel are no wider then
 
 
@@ -48,6 +53,32 @@ def random_psd(n, seed=0):
 
 def columns(n, k, seed=1):
     return np.random.default_rng(seed).normal(size=(n, k))
+
+
+@pytest.mark.parametrize("p", [1, 7, 300, 600])  # 256 is the size of a block
+def test_cholesky_solves_and_still_multiplies_by_the_matrix(p):
+    A = random_psd(p)
+    rhs = np.random.default_rng(1).normal(size=(p, 3))
+    factor = Cholesky(A.copy(), 0.5)
+    expected = np.linalg.solve(A + 0.5 * np.eye(p), rhs)
+    np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(factor.apply(rhs), A @ rhs, rtol=1e-10, atol=1e-9)
+
+
+def test_cholesky_works_in_the_memory_of_the_matrix():
+    A = random_psd(50)
+    factor = Cholesky(A, 1.0)
+    assert np.shares_memory(A, factor._packed)
+
+
+@pytest.mark.parametrize("p", [5, 300])
+def test_a_failed_cholesky_gives_the_matrix_back(p):
+    A = random_psd(p)
+    A -= (np.linalg.eigvalsh(A)[0] + 3.0) * np.eye(p)
+    kept = A.copy()
+    with pytest.raises(NotPositiveDefiniteError):
+        Cholesky(A, 1.0)
+    np.testing.assert_array_equal(A, kept)
 
 
 @pytest.mark.parametrize("k", [0, 1, 5])
@@ -132,6 +163,21 @@ def test_in_single_precision_it_solves_to_single_precision(n, places):
     np.testing.assert_allclose(factor.solve(rhs), expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("smallest", "expected"),
+    [(1.0, True), (0.0, True), (-1e-14, True), (-1e-6, False), (-1, False)],
+)
+def test_semidefiniteness_is_judged_beyond_rounding_and_costs_nothing(smallest, expected):
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.normal(size=(300, 300)))[0]
+    values = np.r_[smallest, np.linspace(0.1, 5, 299)]
+    A = (U * values) @ U.T
+    A = np.ascontiguousarray((A + A.T) / 2)
+    kept = A.copy()
+    assert is_positive_semidefinite(A, np.finfo(float).eps) is expected
+    np.testing.assert_array_equal(A, kept)
+
+
 @pytest.mark.parametrize("n", [1, 7, 20])
 @pytest.mark.parametrize(
     ("smallest", "expected"), [(0.5, True), (0.0, True), (-1e-14, True), (-1e-6, False)]
@@ -164,7 +210,7 @@ def test_torch_does_it_by_blocks():
 @pytest.mark.parametrize("wide", [0, 7, 8, 19, 100])
 def test_blocks_that_travel_to_torch_are_as_wide_as_fits(wide, monkeypatch):
     A, rhs = random_psd(50), columns(50, 3)
-    room(monkeypatch, on_gpu=blocked.PANELS * 8 * 50 * wide, in_memory=0)
+    room(monkeypatch, on_gpu=PANELS * 8 * 50 * wide, in_memory=0)
     factor = BlockedCholesky(A.copy(), 0.5, torch_device())
     assert next(factor._blocks()).stop == min(max(wide, WIDTH), 50)
     expected = np.linalg.solve(A + 0.5 * np.eye(50), rhs)

@@ -1,30 +1,129 @@
-"""Cholesky by blocks of columns, on a device that may be too small for the matrix.
+"""Cholesky factorisations of a symmetric positive semi-definite A, shifted by alpha.
 
+    A + alpha I = L Lᵀ,        p³/3 operations, one alpha.
+
+L replaces the lower triangle of A and the upper triangle keeps A, so one p×p array serves both.
+`Cholesky` is LAPACK's. `BlockedCholesky` works on a device that may be too small for the matrix.
 For each block J of columns, from left to right,
 
     A_:J − Σ_{K<J} L_:K L_JKᵀ  =  L_:J L_JJᵀ,
 
-with the rows from J on. The factor replaces the lower triangle of A, and the upper triangle keeps
-A, as in factorization.Cholesky: one p×p array serves both. Where the array lives on the device,
-blocks are views of it; where it is NumPy's and the device is not, they travel (out of core), two
-blocks of columns at a time, by a ferry that both sides reach.
+with the rows from J on. Where the array lives on the device, blocks are views of it. Where it is
+NumPy's and the device is not (out of core), they are copied to the device and back, two blocks of
+columns at a time.
+
+`Factorization` is what the rest of the solver needs of these, of refined.py and of spectrum.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
 from gferm.arrays.device import Device, device_of
 from gferm.arrays.host_transfer import Ferry
-from gferm.solver.factorization import Cholesky, NotPositiveDefiniteError
 
 WIDTH = 2048  # columns of a block
 PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
+
+
+def panel_size(n: int) -> int:
+    """Return how many numbers the blocks of columns take on the device, beside the matrix."""
+    return n * PANELS * min(n, WIDTH)
+
+
+class NotPositiveDefiniteError(np.linalg.LinAlgError):
+    """The matrix has an eigenvalue at or below zero."""
+
+
+class Factorization(Protocol):
+    """What the rest of the solver needs of a factorised A + alpha I."""
+
+    @property
+    def alpha(self) -> float:
+        """The shift."""
+
+    @property
+    def steps(self) -> int:
+        """Most iterations that a solve has needed; 1 for a closed form."""
+
+    def shifted(self, alpha: float) -> Factorization:
+        """Factorise the same A with another shift, in the memory of this one."""
+
+    def solve(self, rhs: Array) -> Array:
+        """Solve (A + alpha I) x = rhs."""
+
+    def apply(self, x: Array) -> Array:
+        """Multiply A x, for several columns."""
+
+    def shrink(self, x: Array) -> Array:
+        """Multiply A (A + alpha I)⁻¹ x, or give x itself: xᵀA (A + alpha I)⁻¹x ≤ xᵀx."""
+
+
+class Cholesky:
+    """A + alpha I = L Lᵀ, in the memory of A.
+
+    Parameters
+    ----------
+    matrix : array of shape (p, p), C-contiguous, symmetric
+        A; it is overwritten.
+    alpha : float
+    """
+
+    matrices = 1.0  # p×p arrays of doubles that it holds, A itself included
+    steps = 1
+
+    def __init__(self, matrix: Array, alpha: float) -> None:
+        self.alpha = alpha
+        self._diagonal = matrix.diagonal().copy()
+        matrix.flat[:: len(matrix) + 1] += alpha
+        # The transpose of a C-ordered symmetric matrix is itself in Fortran order: no copy.
+        self._packed, info = lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=0)
+        if info != 0:
+            self.restore()
+            raise NotPositiveDefiniteError(f"leading minor {info} is not positive definite")
+
+    def shifted(self, alpha: float) -> Cholesky:
+        """Put A back and factorise it again."""
+        self.restore()
+        return Cholesky(self._packed.T, alpha)
+
+    def solve(self, rhs: Array) -> Array:
+        """Solve (A + alpha I) x = rhs."""
+        if rhs.shape[1] == 1:  # LAPACK is several times slower than BLAS for a single column
+            half = blas.dtrsv(self._packed, rhs[:, 0], lower=1)
+            return np.asarray(blas.dtrsv(self._packed, half, lower=1, trans=1)[:, None])
+        x, _ = lapack.dpotrs(self._packed, rhs, lower=1)
+        return np.ascontiguousarray(x)
+
+    def apply(self, x: Array) -> Array:
+        """Multiply A x, from the triangle that the factor left alone."""
+        if x.shape[1] == 1:
+            product = blas.dsymv(1.0, self._packed, x[:, 0], lower=0)[:, None]
+        else:
+            product = blas.dsymm(1.0, self._packed, x, lower=0)
+        correction = self._diagonal - self._packed.diagonal()
+        return np.asarray(product + correction[:, None] * x)
+
+    def shrink(self, x: Array) -> Array:
+        """Return the bound, which costs nothing and is tight enough for alpha > 0."""
+        return x
+
+    def restore(self) -> None:
+        """Copy the untouched upper triangle over the factor, block by block."""
+        packed, p = self._packed, len(self._packed)
+        for start in range(0, p, 256):
+            rows = slice(start, min(start + 256, p))
+            block = packed[rows, : rows.stop]
+            above = packed[: rows.stop, rows].T
+            lower = np.tri(block.shape[0], block.shape[1], k=start - 1, dtype=bool)
+            block[lower] = above[lower]
+        packed[np.diag_indices(p)] = self._diagonal
 
 
 class BlockedCholesky:
@@ -39,6 +138,7 @@ class BlockedCholesky:
         Where to compute.
     """
 
+    matrices = 1.0
     steps = 1
 
     def __init__(self, matrix: Any, alpha: float, device: Device) -> None:
