@@ -21,15 +21,16 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.arrays.device import Device, open_device
+from gferm.fairness.cells import Cells
 from gferm.solver.two_groups import two_group_multipliers
-from reproduction.nested import Part
+from reproduction.nested import HeldOut, Rows
 
 LABELS = 0  # the column of V with the labels
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What the gaps may add up to: epsilon, as a mean or as the sum over ordered pairs."""
+    """A bound on the gaps: epsilon, of their mean or of their sum over ordered pairs."""
 
     epsilon: float
     scale: str = "mean"
@@ -75,19 +76,19 @@ class CellContrasts:
             labels=labels.reshape(len(counts), -1),
         )
 
-    def reduce(self, device: Device, part: Part) -> Reduced:
+    def reduce(self, device: Device, part: HeldOut) -> ReducedProblem:
         """Return the m-dimensional problem of every alpha and part."""
         xp, cells = device.xp, self.columns
         D = device.put(self.weights)
         Dt = xp.swapaxes(D, -1, -2)
         gram = Dt @ (device.put(_diagonals(self.counts)) - part.lost[..., cells, cells]) @ D
         start = device.put(self.labels) - part.lost[..., cells, LABELS]
-        silent = device.put(_diagonals(1.0 * (np.abs(self.weights).max(axis=-2) == 0.0)))
-        return Reduced(
+        absent = device.put(_diagonals(1.0 * (np.abs(self.weights).max(axis=-2) == 0.0)))
+        return ReducedProblem(
             device=device,
             gram=gram,
             start=(Dt @ start[..., None])[..., 0],
-            silent=silent,
+            absent=absent,
             n_pairs=self.n_pairs,
             plain=part.predictions[..., LABELS],
             effects=part.predictions[..., cells] @ D,
@@ -95,7 +96,7 @@ class CellContrasts:
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced:
+class ReducedProblem:
     """G and c₀ of training parts, and what ν does to the predictions of their rows.
 
     Attributes
@@ -105,7 +106,7 @@ class Reduced:
         G.
     start : array of shape (n_alphas, n_parts, m)
         c₀.
-    silent : array of shape (n_parts, m, m)
+    absent : array of shape (n_parts, m, m)
         Ones on the diagonal for the contrasts that a part does not have.
     n_pairs : array of shape (n_parts,)
         Unordered pairs that are compared.
@@ -118,26 +119,26 @@ class Reduced:
     device: Device
     gram: Any
     start: Any
-    silent: Any
+    absent: Any
     n_pairs: Array
     plain: Any
     effects: Any
 
-    def of_part(self, part: int, rows: Any) -> Reduced:
+    def of_part(self, part: int, rows: Any) -> ReducedProblem:
         """Return the problem of one part, and of some of its rows."""
         return replace(
             self,
             gram=self.gram[:, part],
             start=self.start[:, part],
-            silent=self.silent[part],
+            absent=self.absent[part],
             n_pairs=self.n_pairs[part],
             plain=self.plain[:, part][:, rows],
             effects=self.effects[:, part][:, rows],
         )
 
-    def on_host(self) -> Reduced:
+    def on_host(self) -> ReducedProblem:
         """Return the same as NumPy arrays."""
-        names = ("gram", "start", "silent", "plain", "effects")
+        names = ("gram", "start", "absent", "plain", "effects")
         arrays = {name: self.device.get(getattr(self, name)) for name in names}
         return replace(self, device=open_device("cpu"), **arrays)
 
@@ -150,7 +151,7 @@ class Reduced:
         found = xp.stack([0.0 * self.start] * len(bounds), -2)
         exact = [j for j, bound in enumerate(bounds) if bound and bound.epsilon == 0.0]
         if exact:
-            nu = xp.linalg.solve(self.gram + self.silent, self.start[..., None])[..., 0]
+            nu = xp.linalg.solve(self.gram + self.absent, self.start[..., None])[..., 0]
             found[..., exact, :] = nu[..., None, :]
         positive = {j: bound for j, bound in enumerate(bounds) if bound and bound.epsilon > 0.0}
         if positive:
@@ -172,10 +173,23 @@ class Reduced:
             self.effects, -1, -2
         )
 
-    def at(self, contrasts: CellContrasts, columns: Any) -> Reduced:
+    def at_rows(self, contrasts: CellContrasts, columns: Any) -> ReducedProblem:
         """Return the same problem with other rows to predict, by the values of V̂ there."""
         effects = columns[..., contrasts.columns] @ self.device.put(contrasts.weights)
         return replace(self, plain=columns[..., LABELS], effects=effects)
+
+
+def contrasts_of(cells: Cells, y: Array, place: slice, parts: Sequence[Rows]) -> CellContrasts:
+    """Return the contrasts of training parts; ``place`` are the columns of the cells."""
+    partition = cells.partitions[0]
+    shape, size = partition.counts.shape, partition.counts.size
+    codes = [partition.cell_of[rows] for rows in parts]
+    counts = [np.bincount(code, minlength=size).reshape(shape) for code in codes]
+    sums = [
+        np.bincount(code, y[rows], size).astype(float).reshape(shape)
+        for code, rows in zip(codes, parts, strict=True)
+    ]
+    return CellContrasts.of(place, np.stack(counts), np.stack(sums))
 
 
 def _weights(counts: npt.NDArray[np.intp]) -> Array:

@@ -13,15 +13,14 @@ from reproduction.claims import (
     DGF,
     ERROR,
     HOLDS,
-    PAPERS_DATA,
     REVERSED,
     UNCLEAR,
     USUAL_DGF,
     Finding,
 )
-from reproduction.paper import BINARY, CONTINUOUS
+from reproduction.paper import BINARY, CONTINUOUS, DATA_NAMES, PAPERS_DATA
 from reproduction.summary import Summary
-from reproduction.tables import DATA_NAMES, DIGITS, STAND_IN
+from reproduction.tables import DIGITS, STAND_IN
 
 STUDIES = {BINARY: "binary sensitive attribute", CONTINUOUS: "continuous sensitive attribute"}
 INTERVALS = (

@@ -31,6 +31,7 @@ from reproduction.paper import (
     COMPARED,
     EPSILONS,
     LABEL_BINS,
+    PAPERS_DATA,
     TABLES,
     TOLERANCE,
     Method,
@@ -38,7 +39,6 @@ from reproduction.paper import (
 from reproduction.summary import Record, usual_dgf
 
 LEVEL = 0.95
-PAPERS_DATA = "crime"  # those of the two that are public
 ERROR, DGF, USUAL_DGF, GAP = "error", "DGF", "DGF at K = 10", "gap"
 WEIGHTED_DGF = "DGF by rows"
 BEYOND, WEIGHTED_BEYOND = "DGF beyond chance", "DGF by rows beyond chance"

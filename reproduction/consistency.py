@@ -40,7 +40,13 @@ from gferm.exceptions import InactiveConstraintWarning
 from gferm.plotting.style import need_matplotlib
 from gferm.progress import progress
 from reproduction.consistency_figure import BAND, Panel, draw, log_slope
-from reproduction.journal import Journal, claim_folder, exclusive, refuse_fewer, write_whole
+from reproduction.journal import (
+    Journal,
+    lock_folder,
+    open_folder,
+    require_enough_repeats,
+    write_whole,
+)
 from reproduction.paper import BINARY, CONTINUOUS, REPEATS
 
 SIZES = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
@@ -187,10 +193,10 @@ def run_consistency(
     # all sizes of a draw before the next draw: steps of equal length make an honest progress bar
     tasks = [(n, seed) for seed in range(repeats) for n in sizes]
     bar = progress(len(tasks), "consistency", show=show_progress)
-    with exclusive(folder), bar as advance:
-        stamp = claim_folder(folder, {"sizes": sizes, "alpha": ALPHA, **PROBLEM})
+    with lock_folder(folder), bar as advance:
+        stamp = open_folder(folder, {"sizes": sizes, "alpha": ALPHA, **PROBLEM})
         journal = Journal(folder / "consistency.jsonl", stamp)
-        refuse_fewer(journal, repeats, len(sizes))
+        require_enough_repeats(journal, repeats, len(sizes))
         done = {(record["n"], record["seed"]) for record in journal.records}
         for n, seed in tasks:
             if (n, seed) not in done:

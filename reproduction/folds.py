@@ -1,4 +1,4 @@
-"""The splits of nested cross-validation, and what every kernel needs to know about them.
+"""The splits of nested cross-validation.
 
 Everything random follows from the numbers of the repeat and of the fold.
 """
@@ -13,10 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import KFold
 
-from gferm.arrays import Array
-from gferm.fairness.cells import Cells
-from reproduction.cell_contrasts import CellContrasts
-from reproduction.nested import Rectangle
+from reproduction.nested import PaddedFolds
 from reproduction.paper import FOLDS
 
 Rows = npt.NDArray[np.intp]
@@ -56,20 +53,22 @@ def _inner_seed(repeat: int, fold: int) -> int:
 
 
 class FoldSet:
-    """Outer folds that are worked on together.
+    """Outer folds that are learned together.
 
     Attributes
     ----------
     folds : sequence of OuterFold
-    test, train, inner : Rectangle
+    test, train, inner : PaddedFolds
         The inner folds of the first outer fold come first.
     """
 
     def __init__(self, folds: Sequence[OuterFold], n: int) -> None:
         self.folds = folds
-        self.test = Rectangle([fold.test for fold in folds], n, inner=False)
-        self.train = Rectangle([fold.train for fold in folds], n, inner=False)
-        self.inner = Rectangle([rows for fold in folds for rows in fold.inner_test], n, inner=True)
+        self.test = PaddedFolds([fold.test for fold in folds], n, inner=False)
+        self.train = PaddedFolds([fold.train for fold in folds], n, inner=False)
+        self.inner = PaddedFolds(
+            [rows for fold in folds for rows in fold.inner_test], n, inner=True
+        )
 
     def __len__(self) -> int:
         return len(self.folds)
@@ -88,16 +87,3 @@ class FoldSet:
     def inner_rows(self) -> Rows:
         """The inner test rows, (n_outer, n_inner, n_rows)."""
         return self.inner.rows.reshape(len(self), -1, self.inner.rows.shape[1])
-
-
-def contrasts_of(cells: Cells, y: Array, place: slice, parts: Sequence[Rows]) -> CellContrasts:
-    """Return the contrasts of training parts; ``place`` are the columns of the cells."""
-    partition = cells.partitions[0]
-    shape, size = partition.counts.shape, partition.counts.size
-    codes = [partition.cell_of[rows] for rows in parts]
-    counts = [np.bincount(code, minlength=size).reshape(shape) for code in codes]
-    sums = [
-        np.bincount(code, y[rows], size).astype(float).reshape(shape)
-        for code, rows in zip(codes, parts, strict=True)
-    ]
-    return CellContrasts.of(place, np.stack(counts), np.stack(sums))

@@ -28,8 +28,8 @@ SETTINGS, LOCK, PART, STAMP = "settings.json", ".lock", ".part", "settings"
 DIGITS = 7  # what is left of a float: more than is ever shown, fewer than rounding reaches
 
 
-def claim_folder(folder: Path, settings: Mapping[str, Any]) -> str:
-    """Make the folder, or check that what it holds came from the same settings; give their stamp.
+def open_folder(folder: Path, settings: Mapping[str, Any]) -> str:
+    """Make the folder, or check that its results have the same settings, and return their stamp.
 
     Raises
     ------
@@ -62,13 +62,13 @@ def claim_folder(folder: Path, settings: Mapping[str, Any]) -> str:
 
 
 def stamp_of(settings: Mapping[str, Any]) -> str:
-    """Return a few letters that tell settings from others."""
+    """Return the start of the hash of some settings."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder; whoever is killed lets go of it.
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder against other runs; one that is killed lets go of it.
 
     Raises
     ------
@@ -165,7 +165,7 @@ class Journal:
             self.records.append(record)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Put a record on disk, with the stamp."""
+        """Write a record to disk, with the stamp."""
         stamped = rounded({STAMP: self.stamp, **record})
         line = json.dumps(stamped, separators=(",", ":"), allow_nan=False) + "\n"
         before = self.path.stat().st_size if self.path.exists() else 0
@@ -185,8 +185,8 @@ class Journal:
         self.records.append(json.loads(line))
 
 
-def refuse_fewer(journal: Journal, repeats: int, lines: int) -> None:
-    """Refuse a journal with more repeats, of so many lines each, than are asked for.
+def require_enough_repeats(journal: Journal, repeats: int, lines: int) -> None:
+    """Raise an error if a journal holds more repeats, of so many lines each, than are asked for.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def refuse_fewer(journal: Journal, repeats: int, lines: int) -> None:
 
 
 def rounded(value: Any) -> Any:
-    """Round every float in lists and dicts; None stands for what is not a number.
+    """Return lists and dicts with every float rounded, and None for what is not a number.
 
     NumPy's numbers and arrays become Python's.
     """

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from gferm.arrays import Array
 from gferm.arrays.device import Device
 from gferm.fairness.cells import Cells
-from reproduction.nested import Rectangle
+from reproduction.nested import PaddedFolds
 
 
-class JudgedRows:
-    """Rows of several folds with their labels and cells, ready for predictions of any model.
+class FoldJudge:
+    """Measures predictions of the rows of several folds, by their labels and cells.
 
     Parameters
     ----------
@@ -26,28 +26,28 @@ class JudgedRows:
     cells : Cells
         Of all rows.
     y : array of shape (n,)
-    rectangle : Rectangle
+    folds : PaddedFolds
         Which rows, one fold a line.
     """
 
-    def __init__(self, device: Device, cells: Cells, y: Array, rectangle: Rectangle) -> None:
-        partition, there = cells.partitions[0], rectangle.there
-        rows = np.where(there, rectangle.rows, 0)
+    def __init__(self, device: Device, cells: Cells, y: Array, folds: PaddedFolds) -> None:
+        partition, present = cells.partitions[0], folds.present
+        rows = np.where(present, folds.rows, 0)
         edges = np.asarray(cells.label_bins.boundaries)  # type: ignore[attr-defined]
         label = cells.label_codes[rows]
-        member = np.eye(partition.counts.size)[partition.cell_of[rows]] * there[..., None]
+        member = np.eye(partition.counts.size)[partition.cell_of[rows]] * present[..., None]
         self.shape = partition.counts.shape
         self.counts = member.sum(axis=1).reshape(-1, *self.shape)
         self.device = device
         self._member = device.put(member)
         # a line of predictions is (..., fold, variant, row)
-        self._low, self._high, self._y, self._there, self._last = (
+        self._low, self._high, self._y, self._share, self._last = (
             device.put(values[:, None, :])
             for values in (
                 edges[label],
                 edges[label + 1],
                 y[rows],
-                there / there.sum(axis=1, keepdims=True),
+                present / present.sum(axis=1, keepdims=True),
                 label == len(edges) - 2,
             )
         )
@@ -55,7 +55,7 @@ class JudgedRows:
     def errors(self, predictions: Any) -> Array:
         """Return mean absolute errors of each fold, (..., fold, variant, row) → (..., variant)."""
         xp = self.device.xp
-        return self.device.get((xp.abs(predictions - self._y) * self._there).sum(-1))
+        return self.device.get((xp.abs(predictions - self._y) * self._share).sum(-1))
 
     def hits(self, predictions: Any) -> Array:
         """Count the hits of every cell, → (..., fold, variant, K, Q)."""
@@ -80,6 +80,8 @@ def mean_gap(sums: npt.NDArray[Any], counts: npt.NDArray[Any], *, all_bins: bool
     """Return the mean |difference of cell means| over populated pairs, (..., K, Q) → (...).
 
     With ``all_bins`` over all pairs, the others counting 0. NaN where there is no populated pair.
+    ``gferm.metrics`` has the same averages for the cells of one sample; here each fold of a stack
+    has counts, and so pairs, of its own.
     """
     means = sums / np.maximum(counts, 1)
     p, q = np.triu_indices(sums.shape[-1], k=1)

@@ -16,17 +16,17 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.arrays.device import Device
 from gferm.arrays.threads import for_each
-from reproduction.cell_contrasts import CellContrasts, Reduced
-from reproduction.folds import FoldSet, contrasts_of
-from reproduction.judging import JudgedRows
-from reproduction.nested import AllRows, NestedParts, join_parts
+from reproduction.cell_contrasts import CellContrasts, ReducedProblem, contrasts_of
+from reproduction.folds import FoldSet
+from reproduction.judging import FoldJudge
+from reproduction.nested import NestedModels, NestedSolver, join_models
 from reproduction.paper import LAMBDAS, USUAL_BINS
-from reproduction.work import Variant, Work
+from reproduction.plan import Plan, Variant
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """One kernel and one variant: an entry, or a row, for every alpha.
+class VariantResults:
+    """Results of one kernel and one variant: an entry, or a row, for every alpha.
 
     Attributes
     ----------
@@ -46,56 +46,56 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """What one kernel gives for one outer fold.
+class LearnedKernel:
+    """Results of one kernel in one outer fold.
 
     Attributes
     ----------
-    figures : dict of Judged
+    results : dict of VariantResults
         By variant.
-    problems : dict of Reduced
+    problems : dict of ReducedProblem
         By study: what decides about the outer models in the usual cells, for every alpha.
     """
 
-    figures: dict[Variant, Judged]
-    problems: dict[str, Reduced]
+    results: dict[Variant, VariantResults]
+    problems: dict[str, ReducedProblem]
 
 
 class Learner:
-    """All kernels of some work on one device, one after another.
+    """Learns the kernels of a plan on one device, one after another.
 
     Parameters
     ----------
-    work : Work
+    plan : Plan
     device : Device
     keep : bool
         Whether the decompositions of the kernels are kept for another set of folds.
     """
 
-    def __init__(self, work: Work, device: Device, *, keep: bool = True) -> None:
-        self.work, self.device, self.keep = work, device, keep
-        self.rows = AllRows(device, work.columns(), LAMBDAS)
-        self.places = work.places()
+    def __init__(self, plan: Plan, device: Device, *, keep: bool = True) -> None:
+        self.plan, self.device, self.keep = plan, device, keep
+        self.solver = NestedSolver(device, plan.columns(), LAMBDAS)
+        self.places = plan.places()
         self._decompositions: dict[int, tuple[Any, Any]] = {}
 
-    def take_up(self, folds: FoldSet) -> None:
-        """Prepare what all kernels need to know about some folds."""
-        self.folds, y = folds, self.work.problem.y
-        self._views = {
-            key: _View(
-                inner=JudgedRows(self.device, cells, y, folds.inner),
-                train=JudgedRows(self.device, cells, y, folds.train),
+    def prepare(self, folds: FoldSet) -> None:
+        """Take up some folds: compute what all kernels need to know of them."""
+        self.folds, y = folds, self.plan.problem.y
+        self._in_cells = {
+            key: _FoldsInCells(
+                inner=FoldJudge(self.device, cells, y, folds.inner),
+                train=FoldJudge(self.device, cells, y, folds.train),
                 inner_contrasts=contrasts_of(cells, y, self.places[key], folds.inner_train),
                 outer_contrasts=contrasts_of(cells, y, self.places[key], folds.outer_train),
             )
-            for key, cells in self.work.partitions.items()
+            for key, cells in self.plan.partitions.items()
         }
 
-    def learn(self, number: int) -> list[Learned]:
-        """Learn every variant of a kernel; give what each outer fold has of it."""
+    def learn(self, number: int) -> list[LearnedKernel]:
+        """Learn every variant of a kernel, and return what each outer fold has of it."""
         self._load(number)
-        parts, kernel = self._hold_out(), self.work.kernels[number]
-        learned = [Learned({}, {}) for _ in self.folds.folds]
+        parts, kernel = self._hold_out(), self.plan.kernels[number]
+        learned = [LearnedKernel({}, {}) for _ in self.folds.folds]
         for key in dict.fromkeys((variant.study, variant.n_bins) for variant in kernel.variants):
             variants = [v for v in kernel.variants if (v.study, v.n_bins) == key]
             self._judge(key, variants, parts, learned)
@@ -104,38 +104,38 @@ class Learner:
     def _load(self, number: int) -> None:
         found = self._decompositions.get(number)
         if found is None:
-            found = self.rows.decompose(self.work.kernel_matrix(self.work.kernels[number]))
+            found = self.solver.decompose(self.plan.kernel_matrix(self.plan.kernels[number]))
             if self.keep:
                 self._decompositions[number] = found
-        self.rows.load(*found)
+        self.solver.load(*found)
 
-    def _hold_out(self) -> NestedParts:
+    def _hold_out(self) -> NestedModels:
         """Hold out all folds: together on a GPU, each on a core of its own on the CPU."""
         folds = self.folds
         rows = (folds.test.rows, folds.train.rows, folds.inner_rows)
         if self.device.name != "cpu":
-            return self.rows.hold_out(*rows)
-        found: list[NestedParts | None] = [None] * len(folds)
+            return self.solver.hold_out(*rows)
+        found: list[NestedModels | None] = [None] * len(folds)
 
-        def work(o: int) -> None:
-            found[o] = self.rows.hold_out(*(some[o : o + 1] for some in rows))
+        def hold_out_one(o: int) -> None:
+            found[o] = self.solver.hold_out(*(some[o : o + 1] for some in rows))
 
-        for_each(work, range(len(folds)))
-        return join_parts(self.device, [part for part in found if part is not None])
+        for_each(hold_out_one, range(len(folds)))
+        return join_models(self.device, [part for part in found if part is not None])
 
     def _judge(
         self,
         key: tuple[str, int],
         variants: Sequence[Variant],
-        parts: NestedParts,
-        learned: Sequence[Learned],
+        parts: NestedModels,
+        learned: Sequence[LearnedKernel],
     ) -> None:
         """Learn and judge the variants that share their cells, and hand them to their folds."""
-        view, device = self._views[key], self.device
+        view, device = self._in_cells[key], self.device
         bounds = [variant.bound for variant in variants]
         outer = view.outer_contrasts.reduce(device, parts.outer)
         nu = outer.multipliers(bounds)
-        at_train = outer.at(view.outer_contrasts, parts.fitted).predictions(nu)
+        at_train = outer.at_rows(view.outer_contrasts, parts.fitted).predictions(nu)
         train_hits, train_sums = view.train.hits(at_train), view.train.sums(at_train)
         predictions = device.get(outer.predictions(nu))
         inner = view.inner_contrasts.reduce(device, parts.inner)
@@ -146,14 +146,14 @@ class Learner:
         )
         error, dgf = errors.mean(axis=2), mean_of_comparable(dgfs)
         for o, one in enumerate(learned):
-            there = self.folds.test.there[o]
-            one.figures.update(
+            rows = self.folds.test.present[o]
+            one.results.update(
                 (
                     variant,
-                    Judged(
+                    VariantResults(
                         error[:, o, j],
                         dgf[:, o, j],
-                        predictions[:, o, j, there],
+                        predictions[:, o, j, rows],
                         train_hits[:, o, j],
                         train_sums[:, o, j],
                     ),
@@ -163,15 +163,15 @@ class Learner:
         if key[1] == USUAL_BINS:
             host = outer.on_host()
             for o, one in enumerate(learned):
-                one.problems[key[0]] = host.of_part(o, self.folds.test.there[o])
+                one.problems[key[0]] = host.of_part(o, self.folds.test.present[o])
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    """The folds as one partition into cells sees them."""
+class _FoldsInCells:
+    """Folds in the cells of one partition: measures and contrasts."""
 
-    inner: JudgedRows
-    train: JudgedRows
+    inner: FoldJudge
+    train: FoldJudge
     inner_contrasts: CellContrasts
     outer_contrasts: CellContrasts
 

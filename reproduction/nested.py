@@ -32,8 +32,10 @@ Rows = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Models of training parts, for every alpha (first axis) and every part (second axis).
+class HeldOut:
+    """Models of training parts, at the rows that were held out.
+
+    The first axis is alpha, the second the training part.
 
     Attributes
     ----------
@@ -48,24 +50,24 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class NestedParts:
-    """What outer folds give: their own models, those of their inner folds, and fitted values.
+class NestedModels:
+    """Models of outer folds, those of their inner folds, and fitted values.
 
     Attributes
     ----------
-    outer, inner : Part
+    outer, inner : HeldOut
         The inner folds of the first outer one come first.
     fitted : array of shape (n_alphas, n_outer, n_train, q)
         Of the columns V at the rows the outer models were trained on.
     """
 
-    outer: Part
-    inner: Part
+    outer: HeldOut
+    inner: HeldOut
     fitted: Any
 
 
-class Rectangle:
-    """Rows of several folds, one fold a line, where one row a fold may be missing.
+class PaddedFolds:
+    """Rows of several folds as an array, one fold a line, padded where a fold is a row short.
 
     Row n stands for one that is missing in an inner fold, row n + 1 for one in an outer fold: what
     is held out together has no row twice.
@@ -73,7 +75,7 @@ class Rectangle:
     Attributes
     ----------
     rows : array of shape (n_folds, n_rows)
-    there : array of bool of shape (n_folds, n_rows)
+    present : array of bool of shape (n_folds, n_rows)
     """
 
     def __init__(self, folds: Sequence[Rows], n: int, *, inner: bool) -> None:
@@ -83,11 +85,11 @@ class Rectangle:
         self.rows = np.full((len(folds), size), n if inner else n + 1)
         for place, fold in zip(self.rows, folds, strict=True):
             place[: len(fold)] = fold
-        self.there = self.rows < n
+        self.present = self.rows < n
 
 
-class AllRows:
-    """L of all rows for every alpha, and what it makes of the columns V.
+class NestedSolver:
+    """Holds out folds of one kernel after another: L of all rows for every alpha, and L V.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ class AllRows:
         n = len(columns)
         self.device = device
         self.alphas = device.put(np.asarray(alphas, dtype=float))
-        # two rows in place of those that are not there (Rectangle): alone, and without effect
+        # two rows in place of those that are not there (PaddedFolds): alone, and without effect
         self.columns = device.put(np.vstack([columns, np.zeros((2, columns.shape[1]))]))
         self.left = device.empty(len(alphas), n + 2, n + 2)
         self.left[:, n:, :] = self.left[:, :, n:] = 0.0
@@ -133,7 +135,7 @@ class AllRows:
         self.errors[:, :n] = vectors @ shrunk
         self.lost = rotated.T @ shrunk
 
-    def hold_out(self, test: Rows, train: Rows, inner: Rows) -> NestedParts:
+    def hold_out(self, test: Rows, train: Rows, inner: Rows) -> NestedModels:
         """Hold out each line of ``test`` and, within the rest, each of its inner folds besides.
 
         Parameters
@@ -150,16 +152,16 @@ class AllRows:
         solved = xp.linalg.solve(system, xp.concatenate([cross, errors], -1))
         solved, e = solved[..., :size], solved[..., size:]
         lost = self.lost[:, None] - _transposed(xp, errors) @ e
-        outer = Part(self.columns[test] - e, lost)
+        outer = HeldOut(self.columns[test] - e, lost)
         # (L' V) of the rows that are left
         rest = self.errors[:, None] - _transposed(xp, cross) @ e
         within = [
             self._hold_out_within(cross[:, o], solved[:, o], rest[:, o], lost[:, o], inner[o])
             for o in range(len(inner))
         ]
-        return NestedParts(
+        return NestedModels(
             outer=outer,
-            inner=Part(
+            inner=HeldOut(
                 xp.concatenate([part.predictions for part in within], 1),
                 xp.concatenate([part.lost for part in within], 1),
             ),
@@ -168,7 +170,7 @@ class AllRows:
             ),
         )
 
-    def _hold_out_within(self, cross: Any, solved: Any, rest: Any, lost: Any, rows: Any) -> Part:
+    def _hold_out_within(self, cross: Any, solved: Any, rest: Any, lost: Any, rows: Any) -> HeldOut:
         """Hold out the inner folds of one outer fold."""
         xp = self.device.xp
         left = self.left[:, rows[:, :, None], rows[:, None, :]]
@@ -176,20 +178,20 @@ class AllRows:
         from_inner = xp.swapaxes(solved[:, :, rows], 1, 2)
         errors = rest[:, rows]
         e = xp.linalg.solve(left - _transposed(xp, to_inner) @ from_inner, errors)
-        return Part(self.columns[rows] - e, lost[:, None] - _transposed(xp, errors) @ e)
+        return HeldOut(self.columns[rows] - e, lost[:, None] - _transposed(xp, errors) @ e)
 
 
-def join_parts(device: Device, parts: Sequence[NestedParts]) -> NestedParts:
+def join_models(device: Device, parts: Sequence[NestedModels]) -> NestedModels:
     """Put outer folds together that were held out apart."""
 
     def join(arrays: Iterable[Any]) -> Any:
         return device.xp.concatenate(list(arrays), 1)
 
     outer, inner = (
-        Part(join(part.predictions for part in some), join(part.lost for part in some))
+        HeldOut(join(part.predictions for part in some), join(part.lost for part in some))
         for some in ([part.outer for part in parts], [part.inner for part in parts])
     )
-    return NestedParts(outer, inner, join(part.fitted for part in parts))
+    return NestedModels(outer, inner, join(part.fitted for part in parts))
 
 
 def _transposed(xp: Any, matrices: Any) -> Any:

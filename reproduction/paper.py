@@ -31,6 +31,8 @@ SHARES = tuple(1 - j / 20 for j in range(21))  # of the plain model's gap: point
 TOLERANCE = 0.1  # the shortlist of the NVP: errors up to best / 0.9
 
 BINARY, CONTINUOUS = "binary", "continuous"
+PAPERS_DATA = "crime"  # those of its two that are public
+DATA_NAMES = {PAPERS_DATA: "Communities and Crime", "pupils": "School pupils"}
 KERNELS = {"RLS": "linear", "KRLS": "rbf"}
 
 

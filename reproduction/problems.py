@@ -20,7 +20,7 @@ from gferm.datasets import load_crime, load_pupils
 from gferm.fairness.bins import BinsLike, uniform_edges
 from gferm.fairness.cells import Cells, CellScheme
 from gferm.fairness.sensitive import SensitiveColumn
-from reproduction.paper import BINARY, CONTINUOUS
+from reproduction.paper import BINARY, CONTINUOUS, DATA_NAMES
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def crime() -> Problem:
     """Load Communities and Crime."""
     return Problem(
         name="crime",
-        title="Communities and Crime",
+        title=DATA_NAMES["crime"],
         y=load_crime().target,
         studies={kind: _study(load_crime, kind) for kind in (BINARY, CONTINUOUS)},
     )
@@ -104,7 +104,7 @@ def pupils() -> Problem:
     """Load School pupils."""
     return Problem(
         name="pupils",
-        title="School pupils",
+        title=DATA_NAMES["pupils"],
         y=_to_unit_range(load_pupils().target),
         studies={
             BINARY: _study(load_pupils, "sex"),

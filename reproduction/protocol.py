@@ -24,11 +24,11 @@ from gferm.arrays.device import Device
 from gferm.progress import Advance, progress
 from reproduction import ExperimentError, paper
 from reproduction.folds import FoldSet, outer_folds
-from reproduction.journal import Journal, refuse_fewer
+from reproduction.journal import Journal, require_enough_repeats
 from reproduction.learn import Learner
+from reproduction.plan import Plan
 from reproduction.problems import Problem
 from reproduction.records import FoldRecords
-from reproduction.work import Work
 
 FORMAT = 2  # of the records
 
@@ -59,21 +59,21 @@ def settings_of(problem: Problem) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Outer folds, counted through all repeats, that the same studies lack."""
+class MissingFolds:
+    """Outer folds that studies lack: ``first`` to ``last − 1``, counted through all repeats."""
 
     studies: tuple[str, ...]
     first: int
     last: int
 
 
-def stretches(done: Mapping[str, int], needed: int) -> Iterator[Stretch]:
-    """Let studies that are behind catch up, then go on together."""
+def missing_folds(done: Mapping[str, int], needed: int) -> Iterator[MissingFolds]:
+    """Yield the folds that studies lack: those behind catch up, then all go on together."""
     levels = sorted({*done.values(), needed})
     for first, last in pairwise(levels):
         studies = tuple(study for study, count in done.items() if count <= first)
         if last <= needed:
-            yield Stretch(studies, first, last)
+            yield MissingFolds(studies, first, last)
 
 
 def open_journals(folder: Path, studies: Sequence[str], stamp: str) -> dict[str, Journal]:
@@ -98,7 +98,7 @@ def run_protocol(
     jobs: int | None = None,
     show_progress: bool = True,
 ) -> int:
-    """Compute the outer folds that the journals lack, and give their number.
+    """Compute the outer folds that the journals lack, and return their number.
 
     Raises
     ------
@@ -107,41 +107,41 @@ def run_protocol(
     """
     needed = repeats * paper.FOLDS
     for journal in journals.values():
-        refuse_fewer(journal, repeats, paper.FOLDS)
-    plan = [
-        (Work.plan(problem, stretch.studies), stretch)
-        for stretch in stretches({s: len(j.records) for s, j in journals.items()}, needed)
+        require_enough_repeats(journal, repeats, paper.FOLDS)
+    planned = [
+        (Plan.of(problem, part.studies), part)
+        for part in missing_folds({s: len(j.records) for s, j in journals.items()}, needed)
     ]
-    steps = sum(len(work.kernels) * (part.last - part.first) for work, part in plan)
+    steps = sum(len(plan.kernels) * (part.last - part.first) for plan, part in planned)
     limits = threadpool_limits(jobs, user_api="blas")
     show = show_progress and steps > 0
     with limits, progress(steps, f"{problem.title}: models", show=show) as advance:
-        for work, stretch in plan:
-            _run_stretch(work, stretch, journals, device, advance)
-    return sum(part.last - part.first for _, part in plan)
+        for plan, part in planned:
+            _compute(plan, part, journals, device, advance)
+    return sum(part.last - part.first for _, part in planned)
 
 
-def _run_stretch(
-    work: Work,
-    stretch: Stretch,
+def _compute(
+    plan: Plan,
+    missing: MissingFolds,
     journals: Mapping[str, Journal],
     device: Device,
     advance: Advance,
 ) -> None:
-    repeats = range(stretch.first // paper.FOLDS, -(-stretch.last // paper.FOLDS))
-    learner, n = Learner(work, device, keep=len(repeats) > 1), len(work.problem.y)
+    repeats = range(missing.first // paper.FOLDS, -(-missing.last // paper.FOLDS))
+    learner, n = Learner(plan, device, keep=len(repeats) > 1), len(plan.problem.y)
     for repeat in repeats:
         folds = [
             fold
             for fold in outer_folds(n, repeat)
-            if stretch.first <= repeat * paper.FOLDS + fold.number < stretch.last
+            if missing.first <= repeat * paper.FOLDS + fold.number < missing.last
         ]
-        learner.take_up(FoldSet(folds, n))
+        learner.prepare(FoldSet(folds, n))
         learned = []
-        for number in range(len(work.kernels)):
+        for number in range(len(plan.kernels)):
             learned.append(learner.learn(number))
             advance(len(folds))
         for fold, models in zip(folds, zip(*learned, strict=True), strict=True):
-            records = FoldRecords(work, fold, models)
-            for study in stretch.studies:
+            records = FoldRecords(plan, fold, models)
+            for study in missing.studies:
                 journals[study].append(records.record(study))

@@ -21,7 +21,7 @@ from gferm.model_selection import fairest_within, lowest_error
 from gferm.solver.path import trace_path
 from reproduction.folds import OuterFold
 from reproduction.judging import mean_gap
-from reproduction.learn import Judged, Learned
+from reproduction.learn import LearnedKernel, VariantResults
 from reproduction.paper import (
     COMPARED,
     LAMBDAS,
@@ -33,7 +33,7 @@ from reproduction.paper import (
     Method,
     methods_of,
 )
-from reproduction.work import Family, Variant, Work
+from reproduction.plan import KernelFamily, Plan, Variant
 
 AVERAGES = ("pairs", "all_bins", "sum", "weighted")
 CHANCES = (COMPARED, "weighted")
@@ -69,18 +69,18 @@ class FoldRecords:
 
     Parameters
     ----------
-    work : Work
+    plan : Plan
     fold : OuterFold
-    learned : sequence of Learned
-        One for each kernel of the work.
+    learned : sequence of LearnedKernel
+        One for each kernel of the plan.
     """
 
-    def __init__(self, work: Work, fold: OuterFold, learned: Sequence[Learned]) -> None:
-        self.work, self.fold, self.learned = work, fold, learned
-        self.families: dict[Family, list[int]] = {}
-        for number, kernel in enumerate(work.kernels):
+    def __init__(self, plan: Plan, fold: OuterFold, learned: Sequence[LearnedKernel]) -> None:
+        self.plan, self.fold, self.learned = plan, fold, learned
+        self.families: dict[KernelFamily, list[int]] = {}
+        for number, kernel in enumerate(plan.kernels):
             self.families.setdefault(kernel.family, []).append(number)
-        y, parts = work.problem.y, work.partitions
+        y, parts = plan.problem.y, plan.partitions
         self.y_test = y[fold.test]
         self.test = {key: CellSums(cells.take(fold.test)) for key, cells in parts.items()}
         self.train = {key: CellSums(cells.take(fold.train)) for key, cells in parts.items()}
@@ -90,13 +90,13 @@ class FoldRecords:
         """Return the record of a study, ready for JSON."""
         fold, models, frontiers = self.fold, {}, {}
         for method in methods_of(study):
-            kernel, alpha, figures = self._choose(method)
-            models[method.key] = self._model(method, kernel, alpha, figures)
+            kernel, alpha, found = self._choose(method)
+            models[method.key] = self._model(method, kernel, alpha, found)
             if (method.epsilon, method.n_bins, method.naive) == (0.0, USUAL_BINS, False):
                 name = f"{method.learner}, {'with' if method.with_s else 'without'} s"
                 frontiers[name] = self._frontier(study, kernel, alpha)
         return {
-            "data": self.work.problem.name,
+            "data": self.plan.problem.name,
             "study": study,
             "repeat": fold.repeat,
             "fold": fold.number,
@@ -110,32 +110,34 @@ class FoldRecords:
             "frontier": frontiers,
         }
 
-    def _choose(self, method: Method) -> tuple[int, int, Judged]:
-        """Return kernel and alpha as the inner folds speak for them, and the kernel's figures."""
-        numbers, variant = self.families[self.work.family(method)], Variant.of(method)
-        found = [self.learned[number].figures[variant] for number in numbers]
+    def _choose(self, method: Method) -> tuple[int, int, VariantResults]:
+        """Return the kernel and the alpha that the inner folds choose, and the kernel's results."""
+        numbers, variant = self.families[self.plan.family(method)], Variant.of(method)
+        found = [self.learned[number].results[variant] for number in numbers]
         results = {
-            "mean_test_error": np.concatenate([figures.inner_error for figures in found]),
-            "mean_test_dgf": np.concatenate([figures.inner_dgf for figures in found]),
+            "mean_test_error": np.concatenate([one.inner_error for one in found]),
+            "mean_test_dgf": np.concatenate([one.inner_dgf for one in found]),
         }
         rule = lowest_error() if method.naive else fairest_within(TOLERANCE)
         place, alpha = divmod(rule(results), len(LAMBDAS))
         return numbers[place], alpha, found[place]
 
-    def _model(self, method: Method, kernel: int, alpha: int, figures: Judged) -> dict[str, Any]:
-        own, f = self.test[method.study, method.n_bins], figures.predictions[alpha]
+    def _model(
+        self, method: Method, kernel: int, alpha: int, found: VariantResults
+    ) -> dict[str, Any]:
+        own, f = self.test[method.study, method.n_bins], found.predictions[alpha]
         hits = own.hits(f)
         rng = np.random.default_rng(self.fold.inner_seed)  # one for all: differences are theirs
         chances = chances_of_dgf(hits, own.counts, CHANCES, n_permutations=N_PERMUTATIONS, rng=rng)
         model = {
             "alpha": LAMBDAS[alpha],
-            "gamma": self.work.kernels[kernel].gamma,
-            "inner_error": PERCENT * float(figures.inner_error[alpha]),
-            "inner_dgf": float(figures.inner_dgf[alpha]),
+            "gamma": self.plan.kernels[kernel].gamma,
+            "inner_error": PERCENT * float(found.inner_error[alpha]),
+            "inner_dgf": float(found.inner_dgf[alpha]),
             "error": PERCENT * float(np.abs(f - self.y_test).mean()),
             "dgf": _dgfs(hits, own.counts),
             "gap": float(mean_gap(own.sums(f), own.counts)),
-            "delta": self._delta(method, alpha, figures),
+            "delta": self._delta(method, alpha, found),
             "chance": {
                 average: {"mean": chance.mean, "high": chance.high, "p": chance.p}
                 for average, chance in chances.items()
@@ -147,21 +149,21 @@ class FoldRecords:
             model["dgf_usual"] = _dgfs(usual.hits(f), usual.counts)
         return model
 
-    def _delta(self, method: Method, alpha: int, figures: Judged) -> dict[str, float]:
+    def _delta(self, method: Method, alpha: int, found: VariantResults) -> dict[str, float]:
         """Return Δ̂ = |ΔP̂| − |ΔL̂|, L the mean of f − y: of test and of training rows."""
-        key, f = (method.study, method.n_bins), figures.predictions[alpha]
+        key, f = (method.study, method.n_bins), found.predictions[alpha]
         test, train = self.test[key], self.train[key]
-        errors = figures.train_sums[alpha] - self.train_labels[key]
-        found = {}
+        errors = found.train_sums[alpha] - self.train_labels[key]
+        deltas = {}
         for name, hits, distances, counts in (
             ("", test.hits(f), test.sums(f - self.y_test), test.counts),
-            ("train_", figures.train_hits[alpha], errors, train.counts),
+            ("train_", found.train_hits[alpha], errors, train.counts),
         ):
             mean = float(mean_gap(hits, counts) - mean_gap(distances, counts))
             populated = (counts > 0).sum(axis=1)
-            found[f"{name}sum"] = mean * float((populated * (populated - 1)).sum())
-            found[f"{name}pairs"] = mean
-        return found
+            deltas[f"{name}sum"] = mean * float((populated * (populated - 1)).sum())
+            deltas[f"{name}pairs"] = mean
+        return deltas
 
     def _frontier(self, study: str, kernel: int, alpha: int) -> dict[str, Any]:
         """Walk the exact path of the outer model, and judge it on the test rows."""

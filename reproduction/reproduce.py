@@ -33,17 +33,24 @@ from gferm.plotting.style import need_matplotlib
 from gferm.sheets.layout import Sheet
 from reproduction import ExperimentError
 from reproduction.claim_tables import build_claims, build_verdicts
-from reproduction.claims import PAPERS_DATA, check_claims
+from reproduction.claims import check_claims
 from reproduction.figures import draw_frontier, draw_histogram
-from reproduction.journal import Journal, claim_folder, exclusive, write_whole
-from reproduction.markup import to_latex, to_markdown
-from reproduction.overview import build_overview
-from reproduction.page import picture_part, table_part, to_html
-from reproduction.paper import ALL, BINARY, CONTINUOUS, FIGURE, REPEATS, TABLES, TARGETS
+from reproduction.journal import Journal, lock_folder, open_folder, write_whole
+from reproduction.paper import (
+    ALL,
+    BINARY,
+    CONTINUOUS,
+    FIGURE,
+    PAPERS_DATA,
+    REPEATS,
+    TABLES,
+    TARGETS,
+)
 from reproduction.problems import PROBLEMS, Problem
 from reproduction.protocol import open_journals, run_protocol, settings_of
+from reproduction.rendering import picture_section, table_section, to_latex, to_markdown, to_page
 from reproduction.summary import Summary, summarize
-from reproduction.tables import build_table
+from reproduction.tables import build_overview, build_table
 
 RUNS = "run.json"
 
@@ -111,8 +118,8 @@ def reproduce(
         raise ExperimentError(str(error)) from error
     need_matplotlib()  # now rather than after all the work
     problem, folder = PROBLEMS[data](), out / data
-    with exclusive(folder):
-        stamp = claim_folder(folder, settings_of(problem))
+    with lock_folder(folder):
+        stamp = open_folder(folder, settings_of(problem))
         journals = open_journals(folder, _studies(target), stamp)
         runs = _read_runs(folder / RUNS)
         done = {study: len(journal.records) for study, journal in journals.items()}
@@ -206,12 +213,12 @@ def _write(
     for name, (_, png) in pictures.items():
         write_whole(folder / f"{name}.png", png)
     parts = [
-        *map(table_part, [*overview, *tables]),
-        *(picture_part(name, *picture) for name, picture in pictures.items()),
-        *map(table_part, claims),
+        *map(table_section, [*overview, *tables]),
+        *(picture_section(name, *picture) for name, picture in pictures.items()),
+        *map(table_section, claims),
     ]
     title = f"General fair empirical risk minimization, reproduced: {problem.title}"
-    write_whole(folder / page_name(target), to_html(parts, title=title))
+    write_whole(folder / page_name(target), to_page(parts, title=title))
     return [*tables, *claims, *overview]
 
 

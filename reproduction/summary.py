@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
-from gferm.sheets.layout import MISSING, number
 from reproduction import ExperimentError
 from reproduction.paper import COMPARED, FOLDS, N_PERMUTATIONS, USUAL_BINS
 
@@ -222,11 +221,3 @@ def _summarize_pooled(repeats: Sequence[Sequence[Record]], key: str) -> Pooled:
 def _error_of_all_rows(folds: Sequence[Record], key: str) -> float:
     errors = [record["models"][key]["error"] for record in folds]
     return float(np.average(errors, weights=[record["n_test"] for record in folds]))
-
-
-def spread(value: Spread | None, digits: int) -> str:
-    """Write a mean and, where there is one, its standard deviation."""
-    if value is None:
-        return MISSING
-    mean, std = number(value.mean, digits), number(value.std, digits)
-    return mean if std == MISSING else f"{mean}±{std}"

@@ -1,4 +1,4 @@
-"""The tables of the paper, its numbers and ours side by side.
+"""The tables of the paper, its numbers and ours side by side, and an overview of what reproduces.
 
 Where the paper's data are public (CRIME) each measure has the paper's value, ours and the
 difference, also in the paper's standard deviations: those of its first table where another has
@@ -7,17 +7,18 @@ none. Beside the mean over folds stands the DGF pooled over all rows, with what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeAlias
 
-from gferm.sheets.layout import FAR, MISSING, Column, Section, Sheet, number, signed
-from reproduction.claims import DGF, ERROR, PAPERS_DATA
-from reproduction.paper import COMPARED, TABLES, Method, Row, Table, Value
-from reproduction.summary import MethodSummary, Pooled, Spread, Summary, spread
+import numpy as np
 
-DATA_NAMES = {"crime": "Communities and Crime", "pupils": "School pupils"}
+from gferm.sheets.layout import FAR, MISSING, Column, Section, Sheet, number, signed
+from reproduction.claims import DGF, ERROR
+from reproduction.paper import COMPARED, DATA_NAMES, PAPERS_DATA, TABLES, Method, Row, Table, Value
+from reproduction.summary import MethodSummary, Pooled, Spread, Summary
+
 AVERAGE_NAMES = {"pairs": "pairs", "all_bins": "all bins"}
 OTHER = "pairs"
 DIGITS = {ERROR: 2, DGF: 3}
@@ -59,6 +60,12 @@ DELTA = (
     "“average” is the mean over pairs of groups that share a label bin, which is compared; “sum” "
     "is the literal formula, over ordered pairs."
 )
+NEAR = (
+    "within 1 sd: no further from the paper's value than one of its standard deviations (those of "
+    "its first table where another has none). diff: ours less the paper's, mean of the rows."
+)
+RATIOS = "Δ̂: ours is {low} to {high} times the paper's, as an average over pairs of groups."
+WHY = "docs/reproduction.md in the source explains each deviation."
 
 Cells: TypeAlias = tuple[str, ...]
 Measure: TypeAlias = Callable[[MethodSummary], Spread]
@@ -166,9 +173,9 @@ def _blocks(table: Table, compare: bool) -> list[_Block]:
 def _delta_blocks(compare: bool) -> list[_Block]:
     return [
         _compared("Δ̂", 0, lambda found: found.delta["train_pairs"], compare, "average"),
-        _ours("Δ̂", "sum", lambda found: spread(found.delta.get("train_sum"), 2)),
-        _ours("test rows", "average", lambda found: spread(found.delta.get("pairs"), 3)),
-        _ours("test rows", "sum", lambda found: spread(found.delta.get("sum"), 2)),
+        _ours("Δ̂", "sum", lambda found: show_spread(found.delta.get("train_sum"), 2)),
+        _ours("test rows", "average", lambda found: show_spread(found.delta.get("pairs"), 3)),
+        _ours("test rows", "sum", lambda found: show_spread(found.delta.get("sum"), 2)),
     ]
 
 
@@ -182,7 +189,7 @@ def _compared(
     """Return the columns of one measure: the paper's value, ours and how they differ."""
     digits, deviations = DIGITS.get(group, 3), group in DIGITS
     if not compare:
-        return _ours(group, name, lambda found: spread(measure(found), digits))
+        return _ours(group, name, lambda found: show_spread(measure(found), digits))
     columns = [Column(group, "paper"), Column(group, name), Column(group, "diff", 5 * deviations)]
     if deviations:
         columns.append(Column(group, "in sd"))
@@ -191,7 +198,7 @@ def _compared(
         ours = None if found is None else measure(found)
         paper = row.crime[place] if row.crime else None
         gap = None if ours is None or paper is None else ours.mean - paper.mean
-        shown = (_published(paper, digits - 1), spread(ours, digits), signed(gap, digits))
+        shown = (_published(paper, digits - 1), show_spread(ours, digits), signed(gap, digits))
         if not deviations:
             return shown
         gap = in_deviations(row, place, ours)
@@ -237,10 +244,20 @@ def _mean(value: Spread | None) -> str:
     return MISSING if value is None else number(value.mean, DIGITS[DGF])
 
 
+def show_spread(value: Spread | None, digits: int) -> str:
+    """Write a mean and, where there is one, its standard deviation."""
+    if value is None:
+        return MISSING
+    mean, std = number(value.mean, digits), number(value.std, digits)
+    return mean if std == MISSING else f"{mean}±{std}"
+
+
 def _published(value: Value | None, digits: int) -> str:
     if value is None:
         return MISSING
-    return spread(Spread(value.mean, float("nan") if value.std is None else value.std, 0), digits)
+    return show_spread(
+        Spread(value.mean, float("nan") if value.std is None else value.std, 0), digits
+    )
 
 
 def _notes(table: Table, summary: Summary) -> Iterator[str]:
@@ -281,3 +298,65 @@ def _beside_the_paper(table: Table, summary: Summary) -> str:
     whose = OF_THE_FIRST * all(value.std is None for row in table.rows for value in row.crime)
     n = sum(map(is_far, gaps))
     return PAPER.format(more=IN_SD.format(whose=whose, far=FAR, n=n, of=len(gaps)))
+
+
+def build_overview(summaries: Mapping[str, Summary]) -> Sheet:
+    """Count, for every table and kind of method, the values that reproduce.
+
+    Parameters
+    ----------
+    summaries : dict of Summary
+        By study, of the paper's data.
+    """
+    sections = tuple(
+        Section(table.title, tuple(_counts(table, summaries[table.study])))
+        for table in TABLES.values()
+        if len(table.columns) == len(MEASURES)
+    )
+    columns = [Column("", "methods"), Column("", "rows")]
+    for measure in MEASURES:
+        columns += [Column(measure, "within 1 sd"), Column(measure, "diff")]
+    return Sheet(
+        name="overview",
+        title=f"What reproduces: {DATA_NAMES[PAPERS_DATA]}",
+        columns=tuple(columns),
+        sections=sections,
+        notes=(NEAR, *_delta_ratios(summaries), WHY),
+    )
+
+
+def _counts(table: Table, summary: Summary) -> Iterator[tuple[str, ...]]:
+    def kind(method: Method) -> str:
+        return method.name.removesuffix(method.learner).strip()
+
+    ordered = sorted(
+        table.rows, key=lambda row: (row.method.epsilon is not None, not row.method.naive)
+    )
+    for name, group in groupby(ordered, key=lambda row: kind(row.method)):
+        rows = [row for row in group if row.method.key in summary.methods]
+        cells = [name, str(len(rows))]
+        for place, (measure, read) in enumerate(MEASURES.items()):
+            ours = [read(summary.methods[row.method.key]) for row in rows]
+            near = [
+                not is_far(in_deviations(row, place, value))
+                for row, value in zip(rows, ours, strict=True)
+            ]
+            gaps = [
+                value.mean - row.crime[place].mean for row, value in zip(rows, ours, strict=True)
+            ]
+            mean = signed(float(np.mean(gaps)), DIGITS[measure]) if gaps else MISSING
+            cells += [f"{sum(near)} of {len(near)}", mean]
+        yield tuple(cells)
+
+
+def _delta_ratios(summaries: Mapping[str, Summary]) -> Iterator[str]:
+    """Return how far Δ̂ is from the paper's."""
+    table = TABLES["table-delta"]
+    methods = summaries[table.study].methods
+    ratios = [
+        methods[row.method.key].delta["train_pairs"].mean / row.crime[0].mean
+        for row in table.rows
+        if row.method.key in methods
+    ]
+    if ratios:
+        yield RATIOS.format(low=number(min(ratios), 1), high=number(max(ratios), 1))

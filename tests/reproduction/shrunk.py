@@ -5,13 +5,13 @@ from functools import cache, partial
 import numpy as np
 from reproduction.problems import Problem, Study
 
-from reproduction import learn, paper, problems, records, summary, work
+from reproduction import learn, paper, plan, problems, records, summary
 
 N_ROWS = 200
 LABELS = {"crime": (0.2, 0.4), "pupils": (0.4, 0.6)}  # few bins, so that every fold can be judged
 CHANGES = {
     "LAMBDAS": ((paper, learn, records), (0.01, 1.0)),
-    "GAMMAS": ((paper, work), (0.1,)),
+    "GAMMAS": ((paper, plan), (0.1,)),
     "N_PERMUTATIONS": ((paper, records, summary), 20),
     "N_ALONG": ((paper, records), 10),
 }

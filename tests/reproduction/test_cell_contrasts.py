@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reproduction.cell_contrasts import Bound, CellContrasts
-from reproduction.nested import AllRows, Rectangle
+from reproduction.nested import NestedSolver, PaddedFolds
 from sklearn.model_selection import KFold
 
 from gferm import Bins, FairRegressor
@@ -52,9 +52,9 @@ class Rows:
 
     def parts(self):
         n = len(self.y)
-        test = Rectangle([test for _, test in self.folds], n, inner=False)
-        train = Rectangle([train for train, _ in self.folds], n, inner=False)
-        rows = AllRows(self.device, self.columns, ALPHAS)
+        test = PaddedFolds([test for _, test in self.folds], n, inner=False)
+        train = PaddedFolds([train for train, _ in self.folds], n, inner=False)
+        rows = NestedSolver(self.device, self.columns, ALPHAS)
         rows.load(*rows.decompose(Kernel(self.kernel, gamma=GAMMA).training_matrix(self.X)))
         inner = np.array([[train[:1], train[1:2]] for train, _ in self.folds])
         return rows.hold_out(test.rows, train.rows, inner)
@@ -200,7 +200,7 @@ def test_fitted_values_meet_the_bound():
     parts, contrasts = rows.parts(), rows.contrasts()
     reduced = contrasts.reduce(CPU, parts.outer)
     bounds = (Bound(0.0), Bound(0.002), Bound(0.02, "sum"))
-    fitted = reduced.at(contrasts, parts.fitted).predictions(reduced.multipliers(bounds))
+    fitted = reduced.at_rows(contrasts, parts.fitted).predictions(reduced.multipliers(bounds))
     for part, (train, _) in enumerate(rows.folds):
         expected = build_contrasts(rows.cells(train))
         for i in range(len(ALPHAS)):

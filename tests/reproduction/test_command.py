@@ -67,7 +67,7 @@ def quick(monkeypatch):
 @pytest.fixture
 def idle(monkeypatch):
     """Runs that must not compute anything."""
-    monkeypatch.setattr(protocol, "_run_stretch", None)
+    monkeypatch.setattr(protocol, "_compute", None)
 
 
 def invoke(*words):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reproduction.folds import FoldSet, contrasts_of, outer_folds
+from reproduction.cell_contrasts import contrasts_of
+from reproduction.folds import FoldSet, outer_folds
 from reproduction.paper import FOLDS
 
 from tests.reproduction.toy import make_toy
@@ -53,15 +54,15 @@ def test_every_inner_split_has_a_seed_of_its_own():
 
 @pytest.mark.parametrize("n", [150, 153, 158, 1994, 2287])
 def test_a_set_of_folds_holds_every_row_in_its_place(n):
-    """Rows of inner folds differ by one at most, whatever n is: Rectangle takes them."""
+    """Rows of inner folds differ by one at most, whatever n is: PaddedFolds takes them."""
     folds = outer_folds(n, 3)
     together = FoldSet(folds, n)
     assert len(together) == FOLDS
     shape = (FOLDS, FOLDS, -1)
-    inner, there = together.inner_rows, together.inner.there.reshape(shape)
+    inner, there = together.inner_rows, together.inner.present.reshape(shape)
     for o, fold in enumerate(folds):
-        np.testing.assert_array_equal(together.test.rows[o][together.test.there[o]], fold.test)
-        np.testing.assert_array_equal(together.train.rows[o][together.train.there[o]], fold.train)
+        np.testing.assert_array_equal(together.test.rows[o][together.test.present[o]], fold.test)
+        np.testing.assert_array_equal(together.train.rows[o][together.train.present[o]], fold.train)
         np.testing.assert_array_equal(together.outer_train[o], fold.train)
         for i, rows in enumerate(fold.inner_test):
             np.testing.assert_array_equal(inner[o, i][there[o, i]], rows)

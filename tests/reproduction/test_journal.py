@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction.journal import Journal, claim_folder, rounded, write_whole
+from reproduction.journal import Journal, open_folder, rounded, write_whole
 
 from reproduction import ExperimentError
 from reproduction import journal as journal_module
@@ -118,22 +118,22 @@ def test_a_line_of_other_settings_is_refused_and_kept(written):
 
 
 def test_what_a_killed_run_left_half_written_is_swept_away(tmp_path):
-    claim_folder(tmp_path, {"a": 1})
+    open_folder(tmp_path, {"a": 1})
     (tmp_path / "run.json.part").write_bytes(b"[")
-    claim_folder(tmp_path, {"a": 1})
+    open_folder(tmp_path, {"a": 1})
     assert [path.name for path in tmp_path.iterdir()] == ["settings.json"]
     (tmp_path / "mine.part").write_bytes(b"[")  # the folder is not for other settings
     with pytest.raises(ExperimentError):
-        claim_folder(tmp_path, {"a": 2})
+        open_folder(tmp_path, {"a": 2})
     assert (tmp_path / "mine.part").exists()
 
 
 def test_the_stamp_tells_settings_apart_whatever_their_order(tmp_path):
     settings = {"a": 1, "b": (0.5, None)}
-    first = claim_folder(tmp_path / "1", settings)
-    assert claim_folder(tmp_path / "1", settings) == first
-    assert claim_folder(tmp_path / "2", dict(reversed(settings.items()))) == first
-    assert claim_folder(tmp_path / "3", {**settings, "a": 2}) != first
+    first = open_folder(tmp_path / "1", settings)
+    assert open_folder(tmp_path / "1", settings) == first
+    assert open_folder(tmp_path / "2", dict(reversed(settings.items()))) == first
+    assert open_folder(tmp_path / "3", {**settings, "a": 2}) != first
 
 
 def test_a_line_is_on_disk_when_append_returns(tmp_path, monkeypatch):
@@ -192,7 +192,7 @@ def test_a_file_where_a_folder_is_needed(tmp_path):
     file.write_text("mine")
     for folder in (file, file / "below"):
         with pytest.raises(ExperimentError, match=r"cannot be used .*file.* Choose another --out"):
-            claim_folder(folder, {})
+            open_folder(folder, {})
     with pytest.raises(ExperimentError, match="could not be written: Not a directory"):
         write_whole(file / "page.md", "text")
     with pytest.raises(ExperimentError, match="0 records are safe"):
@@ -206,16 +206,16 @@ def test_a_folder_is_claimed_once_and_the_same_settings_may_come_back(tmp_path):
     folder = tmp_path / "deep" / "folder"
     settings = {"repeats": 3, "sizes": (1, 2), "nothing": None}
     for _ in range(2):
-        claim_folder(folder, settings)
+        open_folder(folder, settings)
     assert [path.name for path in folder.iterdir()] == ["settings.json"]
-    claim_folder(folder, {"sizes": [1, 2], "repeats": 3, "nothing": None})
+    open_folder(folder, {"sizes": [1, 2], "repeats": 3, "nothing": None})
 
 
 def test_other_settings_are_refused_with_both_values(tmp_path):
-    claim_folder(tmp_path, {"repeats": 3, "data": "a" * 100, "same": 1})
+    open_folder(tmp_path, {"repeats": 3, "data": "a" * 100, "same": 1})
     before = (tmp_path / "settings.json").read_bytes()
     with pytest.raises(ExperimentError) as caught:
-        claim_folder(tmp_path, {"repeats": 5, "seed": 0, "same": 1})
+        open_folder(tmp_path, {"repeats": 5, "seed": 0, "same": 1})
     message = str(caught.value)
     assert "repeats (3 there, 5 now)" in message
     assert "seed (null there, 0 now)" in message
@@ -230,7 +230,7 @@ def test_other_settings_are_refused_with_both_values(tmp_path):
 def test_unreadable_settings_are_not_overwritten(tmp_path, content):
     (tmp_path / "settings.json").write_bytes(content)
     with pytest.raises(ExperimentError, match="cannot be used for results"):
-        claim_folder(tmp_path, {})
+        open_folder(tmp_path, {})
     assert (tmp_path / "settings.json").read_bytes() == content
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reproduction.judging import JudgedRows, mean_gap
-from reproduction.nested import Rectangle
+from reproduction.judging import FoldJudge, mean_gap
+from reproduction.nested import PaddedFolds
 
 from gferm import metrics
 from gferm.arrays.device import Device, open_device
@@ -31,8 +31,8 @@ class Judged:
         scheme = CellScheme(Bins.edges(edges), ("s",), (self.bins["s_bins"],), True)
         cells = scheme.assign(self.y, [SensitiveColumn("s", self.s)])
         self.folds = np.array_split(rng.permutation(n), 4)
-        self.rectangle = Rectangle(self.folds, n, inner=True)
-        self.judged = JudgedRows(device, cells, self.y, self.rectangle)
+        self.rectangle = PaddedFolds(self.folds, n, inner=True)
+        self.judged = FoldJudge(device, cells, self.y, self.rectangle)
         shape = (2, 4, N_VARIANTS, self.rectangle.rows.shape[1])
         near = self.y[np.minimum(self.rectangle.rows, n - 1)][:, None, :]
         noise = rng.normal(0, 0.05, shape) * (rng.random(shape) < 0.7)
@@ -99,8 +99,8 @@ def test_edges_belong_to_the_bin_they_open_and_the_last_one_to_the_last_bin():
 
 def test_rows_that_are_not_there_count_nowhere():
     rows = Judged(10)
-    changed = np.where(rows.rectangle.there[:, None], rows.predictions, 1e6)
-    assert not rows.rectangle.there.all()
+    changed = np.where(rows.rectangle.present[:, None], rows.predictions, 1e6)
+    assert not rows.rectangle.present.all()
     for figure in (rows.judged.errors, rows.judged.hits, rows.judged.sums, rows.judged.dgf):
         np.testing.assert_array_equal(figure(changed), figure(rows.predictions))
     assert rows.judged.counts.sum() == 83

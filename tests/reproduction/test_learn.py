@@ -5,7 +5,7 @@ import pytest
 from reproduction.folds import FoldSet
 from reproduction.learn import Learner, mean_of_comparable
 from reproduction.paper import COMPARED, SHARES, USUAL_BINS, methods_of
-from reproduction.work import Variant
+from reproduction.plan import Variant
 
 from gferm import frontier, metrics
 from gferm.arrays.device import Device
@@ -38,7 +38,7 @@ def records(toy):
 @INACTIVE
 @pytest.mark.parametrize("method", METHODS, ids=name_of)
 def test_chooses_and_predicts_as_the_public_search(toy, records, method):
-    Q = len(toy.work.partitions[method.study, USUAL_BINS].partitions[0].groups)
+    Q = len(toy.plan.partitions[method.study, USUAL_BINS].partitions[0].groups)
     each_pair = Q / (Q - 1)  # the definition divides by K Q², whatever can be a pair
     for fold in FOLDS:
         search = toy.search(method, fold)
@@ -70,13 +70,13 @@ def test_chooses_and_predicts_as_the_public_search(toy, records, method):
 
 def chosen_predictions(toy, method, fold, model):
     """Give the engine's predictions of the outer test rows, for the setting that was chosen."""
-    family = toy.work.family(method)
+    family = toy.plan.family(method)
     (number,) = [
         number
-        for number, kernel in enumerate(toy.work.kernels)
+        for number, kernel in enumerate(toy.plan.kernels)
         if kernel.family == family and kernel.gamma == model["gamma"]
     ]
-    figures = toy.learned[fold][number].figures[Variant.of(method)]
+    figures = toy.learned[fold][number].results[Variant.of(method)]
     return figures.predictions[ALPHAS.index(model["alpha"])]
 
 
@@ -170,7 +170,7 @@ def test_the_toy_is_hard_enough(toy, records):
     assert len({round(model["dgf"]["pairs"], 12) for model in models}) > len(models) / 4
     sizes = [len(toy.folds[fold].test) for fold in FOLDS]
     assert sizes[0] == sizes[1] + 1
-    assert any((cells.partitions[0].counts == 0).any() for cells in toy.work.partitions.values())
+    assert any((cells.partitions[0].counts == 0).any() for cells in toy.plan.partitions.values())
     for fold in toy.folds:
         assert len({len(rows) for rows in fold.inner_test}) == 2
 
@@ -187,19 +187,19 @@ def test_an_inner_fold_where_nobody_can_be_compared_is_left_out_and_no_other():
 
 def assert_same_learned(one, other, atol=1e-12):
     for mine, theirs in zip(one, other, strict=True):
-        assert mine.figures.keys() == theirs.figures.keys()
-        for variant, figures in mine.figures.items():
+        assert mine.results.keys() == theirs.results.keys()
+        for variant, figures in mine.results.items():
             for name, values in vars(figures).items():
                 np.testing.assert_allclose(
-                    getattr(theirs.figures[variant], name), values, atol=atol, err_msg=name
+                    getattr(theirs.results[variant], name), values, atol=atol, err_msg=name
                 )
 
 
 def test_folds_apart_are_folds_together(toy):
     with small_grids():
-        learner = Learner(toy.work, CPU)
+        learner = Learner(toy.plan, CPU)
         for o, fold in enumerate(toy.folds):
-            learner.take_up(FoldSet([fold], len(toy.problem.y)))
+            learner.prepare(FoldSet([fold], len(toy.problem.y)))
             (alone,) = learner.learn(4)
             assert_same_learned([toy.learned[o][4]], [alone])
 
@@ -226,8 +226,8 @@ def assert_same(one, other, where=""):
 def test_a_gpu_holds_out_all_folds_at_once(toy):
     """Any device but the CPU does; NumPy in its place gives the same numbers."""
     with small_grids():
-        learner = Learner(toy.work, Device("another", np))
-        learner.take_up(FoldSet(toy.folds, len(toy.problem.y)))
+        learner = Learner(toy.plan, Device("another", np))
+        learner.prepare(FoldSet(toy.folds, len(toy.problem.y)))
         for number in (0, 3):
             expected = [models[number] for models in toy.learned]
             assert_same_learned(expected, learner.learn(number))
@@ -236,8 +236,8 @@ def test_a_gpu_holds_out_all_folds_at_once(toy):
 def test_torch_gives_the_same(toy):
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     with small_grids():
-        learner = Learner(toy.work, Device("cpu", torch))
-        learner.take_up(FoldSet(toy.folds, len(toy.problem.y)))
+        learner = Learner(toy.plan, Device("cpu", torch))
+        learner.prepare(FoldSet(toy.folds, len(toy.problem.y)))
         for number in (0, 3):
             expected = [models[number] for models in toy.learned]
             assert_same_learned(expected, learner.learn(number), atol=1e-8)

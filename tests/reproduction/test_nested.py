@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reproduction.nested import AllRows, Rectangle, join_parts
+from reproduction.nested import NestedSolver, PaddedFolds, join_models
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import KFold
 
@@ -38,9 +38,9 @@ class Folded:
     """All folds as rectangles."""
 
     def __init__(self, folds, n):
-        self.test = Rectangle([test for _, test, _ in folds], n, inner=False)
-        self.train = Rectangle([train for train, _, _ in folds], n, inner=False)
-        self.inner = Rectangle([rows for *_, inner in folds for rows in inner], n, inner=True)
+        self.test = PaddedFolds([test for _, test, _ in folds], n, inner=False)
+        self.train = PaddedFolds([train for train, _, _ in folds], n, inner=False)
+        self.inner = PaddedFolds([rows for *_, inner in folds for rows in inner], n, inner=True)
         self.shape = (len(folds), -1, self.inner.rows.shape[1])
 
     @property
@@ -49,7 +49,7 @@ class Folded:
 
 
 def load(kernel, columns, alphas=ALPHAS, device=CPU):
-    rows = AllRows(device, columns, alphas)
+    rows = NestedSolver(device, columns, alphas)
     rows.load(*rows.decompose(kernel))
     return rows
 
@@ -66,7 +66,7 @@ def refit(kernel, columns, train, alpha):
 
 
 def assert_equals_refits(found, rectangle_lines, kernel, columns, held_out_from, alphas=ALPHAS):
-    """Compare a Part with refits on the rows that are left; lines are (rows, train)."""
+    """Compare a HeldOut with refits on the rows that are left; lines are (rows, train)."""
     for i, alpha in enumerate(alphas):
         for j, (rows, train) in enumerate(zip(rectangle_lines, held_out_from, strict=True)):
             a, b = refit(kernel, columns, train, alpha)
@@ -109,11 +109,11 @@ def test_equals_refits(name, n, n_outer, n_inner):
 def test_rows_are_missing_in_an_outer_fold_and_in_its_inner_folds_at_once():
     """The case that has to work is among those above."""
     folded = Folded(nested_folds(43, 4, 5), 43)
-    short = ~folded.test.there.all(axis=1)
+    short = ~folded.test.present.all(axis=1)
     assert short.any()
-    assert not folded.inner.there.reshape(folded.shape)[short].all()
-    assert (folded.test.rows[~folded.test.there] == 44).all()
-    assert (folded.inner.rows[~folded.inner.there] == 43).all()
+    assert not folded.inner.present.reshape(folded.shape)[short].all()
+    assert (folded.test.rows[~folded.test.present] == 44).all()
+    assert (folded.inner.rows[~folded.inner.present] == 43).all()
 
 
 @given(
@@ -156,7 +156,7 @@ def test_equals_the_plain_estimator(kernel, alpha):
 
 
 def parts_of(found):
-    """Give every array of NestedParts, by name."""
+    """Give every array of NestedModels, by name."""
     return {
         "outer predictions": found.outer.predictions,
         "outer lost": found.outer.lost,
@@ -182,7 +182,7 @@ def whole():
 def test_outer_folds_together_are_outer_folds_apart(whole):
     rows, folded = whole
     apart = [rows.hold_out(*(some[o : o + 1] for some in folded.rows)) for o in range(4)]
-    assert_same_parts(join_parts(CPU, apart), rows.hold_out(*folded.rows))
+    assert_same_parts(join_models(CPU, apart), rows.hold_out(*folded.rows))
 
 
 def test_what_is_held_out_is_not_looked_at(whole):
@@ -201,7 +201,7 @@ def test_rows_that_are_not_there_have_no_effect(whole):
     """One more place for a missing row in the outer fold, and one in each inner fold."""
     rows, folded = whole
     test, train, inner = (some[:1] for some in folded.rows)
-    full = folded.inner.there.reshape(folded.shape)[0].all(axis=1)
+    full = folded.inner.present.reshape(folded.shape)[0].all(axis=1)
     inner = inner[:, full]
     assert (test < 43).all()
     plain = rows.hold_out(test, train, inner)
@@ -222,7 +222,7 @@ def test_rows_that_are_not_there_have_no_effect(whole):
 def test_one_kernel_after_another_is_each_alone():
     problem = make_problem(n=30)
     columns, folded = make_columns(problem), Folded(nested_folds(30, 4, 3), 30)
-    rows = AllRows(CPU, columns, ALPHAS)
+    rows = NestedSolver(CPU, columns, ALPHAS)
     decompositions = {name: rows.decompose(kernel(problem.X)) for name, kernel in KERNELS.items()}
     for name in ("linear", "rbf", "linear"):
         rows.load(*decompositions[name])
@@ -244,15 +244,15 @@ def test_a_kernel_without_information_leaves_the_mean(kernel):
 def test_rectangles_hold_every_row_once(sizes, inner):
     rows = np.arange(sum(sizes))
     folds = np.split(rows, np.cumsum(sizes)[:-1])
-    rectangle = Rectangle(folds, len(rows), inner=inner)
-    for line, there, fold in zip(rectangle.rows, rectangle.there, folds, strict=True):
+    rectangle = PaddedFolds(folds, len(rows), inner=inner)
+    for line, there, fold in zip(rectangle.rows, rectangle.present, folds, strict=True):
         np.testing.assert_array_equal(line[there], fold)
         assert (line[~there] == len(rows) + (not inner)).all()
 
 
 def test_folds_that_differ_by_two_rows_are_refused():
     with pytest.raises(ValueError, match="differ by one row"):
-        Rectangle([np.arange(5), np.arange(5, 8)], 8, inner=False)
+        PaddedFolds([np.arange(5), np.arange(5, 8)], 8, inner=False)
 
 
 def test_torch_gives_the_same(whole):
@@ -263,5 +263,5 @@ def test_torch_gives_the_same(whole):
     rows = load(KERNELS["rbf"](problem.X), make_columns(problem), device=device)
     together = rows.hold_out(*folded.rows)
     apart = [rows.hold_out(*(some[o : o + 1] for some in folded.rows)) for o in range(4)]
-    for found in (together, join_parts(device, apart)):
+    for found in (together, join_models(device, apart)):
         assert_same_parts(found, expected.hold_out(*folded.rows), atol=1e-9)

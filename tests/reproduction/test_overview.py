@@ -3,10 +3,9 @@
 import re
 
 import pytest
-from reproduction.overview import WHY, build_overview
 from reproduction.paper import TABLES
 from reproduction.summary import summarize
-from reproduction.tables import build_table
+from reproduction.tables import WHY, build_overview, build_table
 
 from gferm.sheets.layout import FAR
 from tests.reproduction.synthetic import make_records

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reproduction.journal import Journal
 from reproduction.learn import Learner
 from reproduction.paper import BINARY, COMPARED, CONTINUOUS, FOLDS, methods_of
-from reproduction.protocol import open_journals, run_protocol, settings_of, stretches
-from reproduction.work import Work
+from reproduction.plan import Plan
+from reproduction.protocol import missing_folds, open_journals, run_protocol, settings_of
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_info
 
@@ -58,15 +58,15 @@ def keep(folder, finished, counts):
         (folder / f"{study}.jsonl").write_bytes(b"".join(lines[:count]))
 
 
-# -- stretches ------------------------------------------------------------------------------------
+# -- missing folds --------------------------------------------------------------------------------
 
 
 @given(
     done=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 40), min_size=1),
     needed=st.integers(0, 40),
 )
-def test_stretches_cover_what_is_missing_once_and_in_order(done, needed):
-    parts = list(stretches(done, needed))
+def test_missing_folds_cover_what_is_missing_once_and_in_order(done, needed):
+    parts = list(missing_folds(done, needed))
     for study, count in done.items():
         covered = [i for p in parts if study in p.studies for i in range(p.first, p.last)]
         assert covered == list(range(count, needed))
@@ -80,7 +80,7 @@ def test_stretches_cover_what_is_missing_once_and_in_order(done, needed):
 
 
 def test_finished_studies_need_nothing():
-    assert list(stretches({"a": 20, "b": 20}, 20)) == []
+    assert list(missing_folds({"a": 20, "b": 20}, 20)) == []
 
 
 # -- settings -------------------------------------------------------------------------------------
@@ -186,13 +186,13 @@ def test_one_study_alone_has_the_same_records_and_leaves_the_other_alone(study, 
 
 def test_no_fold_is_computed_that_is_there(finished, tmp_path, monkeypatch):
     keep(tmp_path, finished, {BINARY: 4, CONTINUOUS: 13})
-    take_up, taken = Learner.take_up, []
+    prepare, taken = Learner.prepare, []
 
     def spy(self, folds):
-        taken.append((self.work.studies, [(f.repeat, f.number) for f in folds.folds]))
-        take_up(self, folds)
+        taken.append((self.plan.studies, [(f.repeat, f.number) for f in folds.folds]))
+        prepare(self, folds)
 
-    monkeypatch.setattr(Learner, "take_up", spy)
+    monkeypatch.setattr(Learner, "prepare", spy)
     run(tmp_path, repeats=2)
     assert taken == [
         ((BINARY,), [(0, j) for j in range(4, 10)]),
@@ -203,16 +203,16 @@ def test_no_fold_is_computed_that_is_there(finished, tmp_path, monkeypatch):
 
 def test_a_kernel_is_evaluated_once_for_all_repeats_and_studies(finished, tmp_path, monkeypatch):
     keep(tmp_path, finished, {BINARY: 9, CONTINUOUS: 9})
-    evaluate, evaluated = Work.kernel_matrix, []
+    evaluate, evaluated = Plan.kernel_matrix, []
 
     def spy(self, kernel):
         evaluated.append((kernel.family, kernel.gamma))
         return evaluate(self, kernel)
 
-    monkeypatch.setattr(Work, "kernel_matrix", spy)
+    monkeypatch.setattr(Plan, "kernel_matrix", spy)
     run(tmp_path, repeats=2)
     assert len(evaluated) == len(set(evaluated))
-    apart = [k for study in STUDIES for k in Work.plan(shrunk("crime"), (study,)).kernels]
+    apart = [k for study in STUDIES for k in Plan.of(shrunk("crime"), (study,)).kernels]
     assert len(evaluated) < len(apart)
 
 
@@ -235,7 +235,7 @@ def test_more_repeats_than_asked_for_are_refused_with_both_numbers(
     held, there, finished, tmp_path, monkeypatch
 ):
     keep(tmp_path, finished, {BINARY: held, CONTINUOUS: 3})
-    monkeypatch.setattr(protocol, "_run_stretch", None)
+    monkeypatch.setattr(protocol, "_compute", None)
     message = (
         rf"binary\.jsonl holds {there} repeats, more than --repeats 1\. Ask for --repeats {there}"
     )
@@ -332,7 +332,7 @@ def test_progress_ends_at_its_total_and_is_silent_when_there_is_nothing_to_do(
     keep(tmp_path, finished, {BINARY: binary, CONTINUOUS: 10})
     run(tmp_path, show_progress=True)
     said = capsys.readouterr()
-    total = len(Work.plan(shrunk("crime"), (BINARY,)).kernels) * (10 - binary)
+    total = len(Plan.of(shrunk("crime"), (BINARY,)).kernels) * (10 - binary)
     assert said.out == ""
     assert (f"{total}/{total}" in said.err) == shown
     assert ("Communities and Crime: models" in said.err) == shown

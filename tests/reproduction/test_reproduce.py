@@ -96,7 +96,7 @@ def quick(monkeypatch):
 @pytest.fixture
 def idle(monkeypatch):
     """Runs that must not compute anything."""
-    monkeypatch.setattr(protocol, "_run_stretch", None)
+    monkeypatch.setattr(protocol, "_compute", None)
 
 
 def lay(folder, files, names):
@@ -144,10 +144,10 @@ def test_a_table_alone_and_then_all_the_rest(once, tmp_path, monkeypatch):
     assert set(found) == files_of("table-continuous")
     assert found["continuous.jsonl"] == once["continuous.jsonl"]
     assert found["table-continuous.md"] == once["table-continuous.md"]
-    stretch, studies = protocol._run_stretch, []
+    stretch, studies = protocol._compute, []
     monkeypatch.setattr(
         protocol,
-        "_run_stretch",
+        "_compute",
         lambda work, *rest: (studies.append(work.studies), stretch(work, *rest)),
     )
     assert run(tmp_path).computed == 10
@@ -244,7 +244,7 @@ def test_too_little_memory_is_told(error, device, told, tmp_path, monkeypatch):
     def fail(*args):
         raise error
 
-    monkeypatch.setattr(protocol, "_run_stretch", fail)
+    monkeypatch.setattr(protocol, "_compute", fail)
     monkeypatch.setattr(module, "open_device", lambda name: device)
     with pytest.raises(ExperimentError, match=told) as caught:
         run(tmp_path, device=device.name)
@@ -255,7 +255,7 @@ def test_other_errors_come_through(tmp_path, monkeypatch):
     def fail(*args):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(protocol, "_run_stretch", fail)
+    monkeypatch.setattr(protocol, "_compute", fail)
     with pytest.raises(RuntimeError, match="a bug"):
         run(tmp_path)
     assert not (tmp_path / "crime" / "run.json").exists()

@@ -10,13 +10,12 @@ from reproduction.claim_tables import build_claims, build_verdicts
 from reproduction.claims import RAISES_SLIGHTLY, REVERSED, WEIGHTED_DGF, check_claims
 from reproduction.consistency import RELAXED, SIZES, Consistency
 from reproduction.consistency import STUDIES as CONSISTENCY_STUDIES
-from reproduction.markup import to_latex, to_markdown
-from reproduction.overview import build_overview
 from reproduction.paper import FOLDS, REPEATS, TABLES, methods_of
 from reproduction.problems import PROBLEMS
 from reproduction.protocol import settings_of
-from reproduction.summary import COMPARED, spread, summarize
-from reproduction.tables import build_tables
+from reproduction.rendering import to_latex, to_markdown
+from reproduction.summary import COMPARED, summarize
+from reproduction.tables import build_overview, build_tables, show_spread
 
 from gferm.sheets.layout import number
 
@@ -83,7 +82,10 @@ def test_the_documentation_has_the_numbers_of_the_tables(records):
             if name not in rows or len(cells) < 4:
                 continue
             found = methods[rows[name].key]
-            expected = [spread(found.error, digits[0]), spread(found.dgf[COMPARED], digits[1])]
+            expected = [
+                show_spread(found.error, digits[0]),
+                show_spread(found.dgf[COMPARED], digits[1]),
+            ]
             if len(cells) > 4:
                 pooled = found.pooled
                 means = (found.chance.mean, pooled.dgf[COMPARED].mean, pooled.chance, pooled.p)

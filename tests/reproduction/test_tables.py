@@ -6,7 +6,7 @@ import pytest
 from reproduction.claim_tables import build_claims, build_verdicts
 from reproduction.claims import ERROR, HOLDS, REVERSED, UNCLEAR, check_claims
 from reproduction.paper import TABLES, methods_of
-from reproduction.summary import COMPARED, Spread, spread, summarize
+from reproduction.summary import COMPARED, Spread, summarize
 from reproduction.tables import (
     AVERAGE_NAMES,
     FAR,
@@ -15,6 +15,7 @@ from reproduction.tables import (
     STAND_IN,
     build_table,
     build_tables,
+    show_spread,
 )
 
 from gferm.sheets.layout import MISSING
@@ -166,7 +167,7 @@ def test_delta_is_shown_as_sum_and_as_average(sheets, summary):
             ("test rows", "average", "pairs", 3),
             ("test rows", "sum", "sum", 2),
         ):
-            assert cells(sheet, group, name)[i] == spread(delta[key], digits)
+            assert cells(sheet, group, name)[i] == show_spread(delta[key], digits)
 
 
 @pytest.mark.parametrize("study", ["binary", "continuous"])

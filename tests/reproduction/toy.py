@@ -8,13 +8,13 @@ import pytest
 from reproduction.folds import FoldSet, outer_folds
 from reproduction.learn import Learner
 from reproduction.paper import KERNELS
+from reproduction.plan import Plan
 from reproduction.problems import Problem, crime
-from reproduction.work import Work
 
 from gferm import Bins, FairRegressor, FairRegressorCV
 from gferm.arrays.device import open_device
 from gferm.fairness.bins import uniform_edges
-from reproduction import folds, learn, problems, records, work
+from reproduction import folds, learn, plan, problems, records
 
 ALPHAS = (1e-3, 0.03, 1.0, 30.0)
 GAMMAS = (0.003, 0.03, 0.3)
@@ -49,7 +49,7 @@ def small_grids():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learn, "LAMBDAS", ALPHAS)
         patch.setattr(records, "LAMBDAS", ALPHAS)
-        patch.setattr(work, "GAMMAS", GAMMAS)
+        patch.setattr(plan, "GAMMAS", GAMMAS)
         patch.setattr(folds, "FOLDS", N_FOLDS)
         yield
 
@@ -61,16 +61,16 @@ class Toy:
         self.problem = problem or make_toy()
         n = len(self.problem.y)
         with small_grids():
-            self.work = Work.plan(self.problem, studies)
+            self.plan = Plan.of(self.problem, studies)
             self.folds = outer_folds(n, repeat)
-            learner = Learner(self.work, device)
-            learner.take_up(FoldSet(self.folds, n))
-            kernels = [learner.learn(number) for number in range(len(self.work.kernels))]
+            learner = Learner(self.plan, device)
+            learner.prepare(FoldSet(self.folds, n))
+            kernels = [learner.learn(number) for number in range(len(self.plan.kernels))]
             self.learned = [list(models) for models in zip(*kernels, strict=True)]
 
     def record(self, fold, study):
         with small_grids():
-            made = records.FoldRecords(self.work, self.folds[fold], self.learned[fold])
+            made = records.FoldRecords(self.plan, self.folds[fold], self.learned[fold])
             return made.record(study)
 
     def options(self, method):
@@ -111,11 +111,11 @@ class Toy:
 
     def variant_figures(self, method, fold):
         """Give the engine's figures of a method by (gamma, alpha)."""
-        family, variant = self.work.family(method), work.Variant.of(method)
+        family, variant = self.plan.family(method), plan.Variant.of(method)
         return {
             (kernel.gamma, alpha): (figures.inner_error[i], figures.inner_dgf[i])
-            for kernel, learned in zip(self.work.kernels, self.learned[fold], strict=True)
+            for kernel, learned in zip(self.plan.kernels, self.learned[fold], strict=True)
             if kernel.family == family
-            for figures in [learned.figures[variant]]
+            for figures in [learned.results[variant]]
             for i, alpha in enumerate(ALPHAS)
         }

@@ -6,9 +6,16 @@ from io import BytesIO
 
 import pytest
 from matplotlib.figure import Figure
-from reproduction.markup import TALL, to_latex, to_markdown
-from reproduction.page import picture_part, table_part, to_html
-from reproduction.summary import Spread, spread
+from reproduction.rendering import (
+    TALL,
+    picture_section,
+    table_section,
+    to_latex,
+    to_markdown,
+    to_page,
+)
+from reproduction.summary import Spread
+from reproduction.tables import show_spread
 
 from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
 from tests.reproduction.synthetic import make_sheets
@@ -86,8 +93,8 @@ def test_a_table_longer_than_a_page_goes_on_on_the_next():
 
 
 def test_html_tables_read_back(sheets):
-    parts = [*map(table_part, sheets), picture_part("p", "A picture", b"\x89PNG")]
-    page = to_html(parts, title="Tables")
+    parts = [*map(table_section, sheets), picture_section("p", "A picture", b"\x89PNG")]
+    page = to_page(parts, title="Tables")
     reader = Reader(page)
     expected = [row for sheet in sheets for section in sheet.sections for row in section.rows]
     found = [tuple(row) for row in reader.rows]
@@ -104,7 +111,7 @@ def test_letters_of_all_pictures_are_of_one_size():
     def width(pixels):
         file = BytesIO()
         Figure(figsize=(pixels / 100, 1), dpi=100).savefig(file, format="png")
-        return int(re.search(r'width="(\d+)"', picture_part("p", "P", file.getvalue()).body)[1])
+        return int(re.search(r'width="(\d+)"', picture_section("p", "P", file.getvalue()).body)[1])
 
     assert width(1000) == 2 * width(500) > 500
 
@@ -117,8 +124,8 @@ def test_nothing_in_a_cell_is_read_as_markup():
         (Section(NASTY, ((NASTY, "1", "[red]2[/red]"),)),),
         (NASTY,),
     )
-    parts = [table_part(sheet), picture_part(NASTY, NASTY + '" onload="x', b"")]
-    page = to_html(parts, title=NASTY)
+    parts = [table_section(sheet), picture_section(NASTY, NASTY + '" onload="x', b"")]
+    page = to_page(parts, title=NASTY)
     reader = Reader(page)
     assert "script" not in reader.tags
     assert (NASTY, "1", "[red]2[/red]") in [tuple(row) for row in reader.rows]
@@ -152,9 +159,9 @@ def test_rows_of_another_length_are_refused():
         (signed(0.04, 1), "0.0"),
         (signed(None, 1), MISSING),
         (signed(float("inf"), 1), "+inf"),
-        (spread(Spread(1.0, 0.25, 3), 2), "1.00±0.25"),
-        (spread(Spread(1.0, float("nan"), 1), 2), "1.00"),
-        (spread(None, 2), MISSING),
+        (show_spread(Spread(1.0, 0.25, 3), 2), "1.00±0.25"),
+        (show_spread(Spread(1.0, float("nan"), 1), 2), "1.00"),
+        (show_spread(None, 2), MISSING),
     ],
 )
 def test_numbers_in_words(text, expected):

@@ -4,55 +4,55 @@ import numpy as np
 import pytest
 from reproduction.cell_contrasts import Bound
 from reproduction.paper import BINARY, CONTINUOUS, GAMMAS, KERNELS, Method, methods_of
+from reproduction.plan import Plan, Variant
 from reproduction.problems import PROBLEMS
-from reproduction.work import Variant, Work
 
 from tests.reproduction.toy import STUDIES, make_toy
 
 
 @pytest.fixture(scope="module", params=sorted(PROBLEMS))
-def work(request):
-    return Work.plan(PROBLEMS[request.param](), STUDIES)
+def plan(request):
+    return Plan.of(PROBLEMS[request.param](), STUDIES)
 
 
-def test_studies_share_kernels(work):
+def test_studies_share_kernels(plan):
     """Three feature sets, not four: 1 linear and 9 Gaussian kernels for two of them, 9 for one.
 
     Communities: without s both studies have the same features, since s is the same attribute, cut
     or not. Pupils: with s both have all features, whichever of them is called sensitive.
     """
-    assert len(work.feature_sets) == 3
-    assert len(work.kernels) == 29
-    shared = {"crime": False, "pupils": True}[work.problem.name]
+    assert len(plan.feature_sets) == 3
+    assert len(plan.kernels) == 29
+    shared = {"crime": False, "pupils": True}[plan.problem.name]
     for with_s in (False, True):
-        families = [work.family(Method(kind, "KRLS", with_s, None)) for kind in STUDIES]
+        families = [plan.family(Method(kind, "KRLS", with_s, None)) for kind in STUDIES]
         assert (families[0] == families[1]) == (with_s == shared)
 
 
 @pytest.mark.parametrize(("study", "n_kernels"), [(BINARY, 20), (CONTINUOUS, 18)])
 def test_a_study_alone_has_its_own_kernels_only(study, n_kernels):
-    work = Work.plan(make_toy(), [study])
-    assert len(work.kernels) == n_kernels
-    assert {key[0] for key in work.partitions} == {study}
-    assert {variant.study for kernel in work.kernels for variant in kernel.variants} == {study}
+    plan = Plan.of(make_toy(), [study])
+    assert len(plan.kernels) == n_kernels
+    assert {key[0] for key in plan.partitions} == {study}
+    assert {variant.study for kernel in plan.kernels for variant in kernel.variants} == {study}
 
 
-def test_every_method_finds_its_models(work):
+def test_every_method_finds_its_models(plan):
     for method in (method for study in STUDIES for method in methods_of(study)):
-        family = work.family(method)
-        X = work.problem.studies[method.study].features(method.with_s)
-        np.testing.assert_array_equal(work.feature_sets[family.features], X)
-        kernels = [kernel for kernel in work.kernels if kernel.family == family]
+        family = plan.family(method)
+        X = plan.problem.studies[method.study].features(method.with_s)
+        np.testing.assert_array_equal(plan.feature_sets[family.features], X)
+        kernels = [kernel for kernel in plan.kernels if kernel.family == family]
         expected = list(GAMMAS) if method.learner == "KRLS" else [None]
         assert [kernel.gamma for kernel in kernels] == expected
         assert all(Variant.of(method) in kernel.variants for kernel in kernels)
-        assert (method.study, method.n_bins) in work.partitions
+        assert (method.study, method.n_bins) in plan.partitions
 
 
-def test_no_variant_is_learned_twice(work):
-    for kernel in work.kernels:
+def test_no_variant_is_learned_twice(plan):
+    for kernel in plan.kernels:
         assert len(set(kernel.variants)) == len(kernel.variants)
-    names = [(kernel.family, kernel.gamma) for kernel in work.kernels]
+    names = [(kernel.family, kernel.gamma) for kernel in plan.kernels]
     assert len(set(names)) == len(names)
 
 
@@ -64,11 +64,11 @@ def test_variants_know_plain_from_exactly_fair():
     assert naive == Variant(BINARY, 5, Bound(0.01, "sum"))
 
 
-def test_columns_are_labels_and_then_cells(work):
-    columns, places = work.columns(), work.places()
-    np.testing.assert_array_equal(columns[:, 0], work.problem.y)
+def test_columns_are_labels_and_then_cells(plan):
+    columns, places = plan.columns(), plan.places()
+    np.testing.assert_array_equal(columns[:, 0], plan.problem.y)
     taken = [0]
-    for key, cells in work.partitions.items():
+    for key, cells in plan.partitions.items():
         (partition,), place = cells.partitions, places[key]
         block = columns[:, place]
         np.testing.assert_array_equal(block.sum(axis=1), 1.0)
@@ -80,9 +80,9 @@ def test_columns_are_labels_and_then_cells(work):
 
 
 def test_kernels_are_those_of_the_features():
-    work = Work.plan(make_toy(), STUDIES)
-    for kernel in work.kernels:
-        X, found = work.feature_sets[kernel.family.features], work.kernel_matrix(kernel)
+    plan = Plan.of(make_toy(), STUDIES)
+    for kernel in plan.kernels:
+        X, found = plan.feature_sets[kernel.family.features], plan.kernel_matrix(kernel)
         if KERNELS[kernel.family.learner] == "linear":
             expected = X @ X.T
         else:

@@ -38,7 +38,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Family:
+class KernelFamily:
     """The kernels that a method chooses among: those of one learner on the same features."""
 
     features: int
@@ -46,23 +46,23 @@ class Family:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelWork:
+class PlannedKernel:
     """One kernel, and the variants that are learned with it.
 
     Attributes
     ----------
-    family : Family
+    family : KernelFamily
     gamma : float or None
     variants : tuple of Variant
     """
 
-    family: Family
+    family: KernelFamily
     gamma: float | None
     variants: tuple[Variant, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class Plan:
     """All kernels for some studies of a problem.
 
     Attributes
@@ -70,7 +70,7 @@ class Work:
     problem : Problem
     studies : tuple of str
     feature_sets : list of arrays of shape (n, d)
-    kernels : list of KernelWork
+    kernels : list of PlannedKernel
     partitions : dict of Cells
         By study and number of label bins, in the order of their columns.
     """
@@ -78,38 +78,38 @@ class Work:
     problem: Problem
     studies: tuple[str, ...]
     feature_sets: list[Array]
-    kernels: list[KernelWork]
+    kernels: list[PlannedKernel]
     partitions: dict[tuple[str, int], Cells]
-    _families: dict[tuple[str, bool, str], Family] = field(repr=False)
+    _families: dict[tuple[str, bool, str], KernelFamily] = field(repr=False)
 
     @classmethod
-    def plan(cls, problem: Problem, studies: Sequence[str]) -> Work:
-        """List what the methods of the studies need."""
+    def of(cls, problem: Problem, studies: Sequence[str]) -> Plan:
+        """Return the plan with all that the methods of the studies need."""
         feature_sets: list[Array] = []
-        families: dict[tuple[str, bool, str], Family] = {}
-        variants: dict[Family, dict[Variant, None]] = {}
+        families: dict[tuple[str, bool, str], KernelFamily] = {}
+        variants: dict[KernelFamily, dict[Variant, None]] = {}
         partitions: dict[tuple[str, int], Cells] = {}
         for method in (method for study in studies for method in methods_of(study)):
             key = (method.study, method.with_s, method.learner)
             if key not in families:
                 X = problem.studies[method.study].features(method.with_s)
-                families[key] = Family(_place(X, feature_sets), method.learner)
+                families[key] = KernelFamily(_place(X, feature_sets), method.learner)
             variant = Variant.of(method)
             variants.setdefault(families[key], {})[variant] = None
             where = (variant.study, variant.n_bins)
             if where not in partitions:
                 partitions[where] = problem.cells(*where)
         kernels = [
-            KernelWork(family, gamma, tuple(some))
+            PlannedKernel(family, gamma, tuple(some))
             for family, some in variants.items()
             for gamma in (GAMMAS if KERNELS[family.learner] == "rbf" else (None,))
         ]
         return cls(problem, tuple(studies), feature_sets, kernels, partitions, families)
 
-    def kernel_matrix(self, work: KernelWork) -> Array:
+    def kernel_matrix(self, planned: PlannedKernel) -> Array:
         """Evaluate a kernel on all rows."""
-        kernel = Kernel(KERNELS[work.family.learner], gamma=work.gamma)
-        matrix: Array = kernel.training_matrix(self.feature_sets[work.family.features])
+        kernel = Kernel(KERNELS[planned.family.learner], gamma=planned.gamma)
+        matrix: Array = kernel.training_matrix(self.feature_sets[planned.family.features])
         return matrix
 
     def columns(self) -> Array:
@@ -126,7 +126,7 @@ class Work:
             for key, start, end in zip(self.partitions, starts, ends, strict=True)
         }
 
-    def family(self, method: Method) -> Family:
+    def family(self, method: Method) -> KernelFamily:
         """Return the kernels that a method chooses among."""
         return self._families[method.study, method.with_s, method.learner]
 
