@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-torch bench results pictures lint format clean
+.PHONY: help demo test test-slow test-torch bench reproduce pictures lint format clean
 
 help:           ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | sort -u | expand -t 16
@@ -54,10 +54,10 @@ bench: $(VENV)/.bench  ## every benchmark: prints ratios, writes benchmarks/resu
 # Finished, these take seconds; from nothing, a few minutes on a large GPU and about two hours a data
 # set on two cores. DEVICE=cuda needs torch.
 DEVICE ?= cpu
-results: $(VENV)/.demo   ## the paper's tables on both data sets, and the consistency experiment
-	$(BIN)/python -m gferm reproduce all --data crime --device $(DEVICE) --out results
-	$(BIN)/python -m gferm reproduce all --data pupils --device $(DEVICE) --out results
-	$(BIN)/python -m gferm reproduce consistency --out results
+reproduce: $(VENV)/.demo   ## the paper's tables on both data sets, and the consistency experiment
+	$(BIN)/python -m reproduction all --data crime --device $(DEVICE) --out results
+	$(BIN)/python -m reproduction all --data pupils --device $(DEVICE) --out results
+	$(BIN)/python -m reproduction consistency --out results
 	xz --keep --force -9e results/*/*.jsonl  # what is committed
 
 pictures: $(VENV)/.test   ## the pictures in docs/pictures (needs Chromium)

@@ -6,11 +6,11 @@ import statistics
 import time
 
 import numpy as np
+from tests.oracle import solve_reference
 
 from benchmarks.measure import Row, publish
 from gferm import FairRegressor
 from gferm.datasets import load_crime
-from gferm.solver.reference import solve_reference
 
 SETTINGS = {"kernel": "rbf", "gamma": 0.1, "alpha": 0.3}
 

@@ -7,11 +7,11 @@ import time
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
+from tests.oracle import solve_reference
 
 from benchmarks.measure import Row, publish, seconds_side_by_side
 from gferm import FairClassifier
 from gferm.features.kernel import Kernel
-from gferm.solver.reference import solve_reference
 
 KERNEL = {"kernel": "rbf", "gamma": 0.1}
 ALPHA = 0.5

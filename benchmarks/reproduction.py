@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from reproduction.paper import FOLDS
+from reproduction.reproduce import reproduce
+
 from benchmarks.measure import Row, publish
-from gferm.experiments.paper import FOLDS
-from gferm.experiments.reproduce import reproduce
 
 RESULTS = Path(__file__).parents[1] / "results" / "crime"
 STUDIES = ("binary", "continuous")

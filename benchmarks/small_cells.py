@@ -13,11 +13,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from reproduction.paper import BINARY, FOLDS, LAMBDAS
+from reproduction.problems import PROBLEMS
 from sklearn.model_selection import KFold
 
 from gferm import FairRegressorCV
-from gferm.experiments.paper import BINARY, FOLDS, LAMBDAS
-from gferm.experiments.problems import PROBLEMS
 from gferm.metrics.chance import dgf_of_counts
 
 MATCHES = ("prediction", "residual")

@@ -10,6 +10,7 @@ import pytest
 import gferm
 
 SOURCE = Path(gferm.__file__).parent
+REPRODUCTION = Path(__file__).parents[1] / "reproduction"
 
 # A module may import from earlier lines only, or from its own package.
 LAYERS = [
@@ -25,7 +26,6 @@ LAYERS = [
     {"distributed"},
     {"bounds"},
     {"plotting"},
-    {"experiments"},
     {"demo"},
     {"cli"},
     {"__main__"},
@@ -59,6 +59,34 @@ def test_imports_point_one_way(path):
     assert own in RANK, f"give {own} a place in LAYERS"
     wrong = [name for name in imported_layers(path) if name != own and RANK[name] >= RANK[own]]
     assert not wrong, f"{own} must not import {wrong}"
+
+
+def is_private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+@pytest.mark.parametrize("path", sorted(REPRODUCTION.glob("*.py")), ids=lambda path: path.stem)
+def test_the_experiments_use_public_names_only(path):
+    wrong = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            wrong += filter(is_private, names)
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            wrong += [] if own else [node.attr]
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_library_knows_nothing_of_the_experiments(path):
+    imported = [
+        name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
+    ]
+    assert not {name.split(".")[0] for name in imported} & {"reproduction", "benchmarks", "tests"}
 
 
 def test_the_core_works_without_any_optional_dependency():

@@ -29,7 +29,3 @@ class SkippedComparisonWarning(UserWarning):
 
 class ShiftedBinsWarning(UserWarning):
     """Quantiles of the first chunk of a stream are none of all its rows."""
-
-
-class ExperimentError(ValueError):
-    """An experiment cannot go on; the message says why and what to do."""

@@ -62,7 +62,7 @@ def test_the_chance_level_is_that_of_shuffled_groups(result, average):
 
 
 def test_an_interrupt_while_loading_is_no_traceback(monkeypatch):
-    def interrupt():
+    def interrupt(module):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("gferm.__main__._start", interrupt)

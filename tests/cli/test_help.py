@@ -45,7 +45,7 @@ PAGES = {
     if page.exists()
     for words in examples(code_of(page))
 }
-LONG = ("reproduce", "demo")
+LONG = ("demo",)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

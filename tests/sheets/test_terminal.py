@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gferm.sheets.layout import Column, Section, Sheet
 from gferm.sheets.terminal import SHORTEST, to_terminal
-from tests.experiments.synthetic import make_sheets
+from tests.reproduction.synthetic import make_sheets
 
 
 @pytest.fixture(scope="module")

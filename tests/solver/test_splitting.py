@@ -18,9 +18,9 @@ from gferm.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, LogLoss, Quan
 from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.certificate import balance, certify_fit
 from gferm.solver.fair_ridge import FairRidge
-from gferm.solver.reference import solve_reference
 from gferm.solver.splitting import solve_by_splitting
 from gferm.solver.task import Task
+from tests.oracle import solve_reference
 from tests.problems import make_problem
 
 KERNELS = {

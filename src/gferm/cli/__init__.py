@@ -14,7 +14,6 @@ from gferm.cli.fit import fit
 from gferm.cli.frontier import frontier
 from gferm.cli.predict import predict
 from gferm.cli.report import report
-from gferm.cli.reproduce import reproduce
 from gferm.cli.terminal import console
 
 app = typer.Typer(
@@ -26,14 +25,14 @@ app = typer.Typer(
 )
 
 
-def _flowing(text: str | None) -> str:
+def flowing(text: str | None) -> str:
     """Undo the line ends within a paragraph, which typer would keep, so that it fits any width."""
     paragraphs = cleandoc(text or "").split("\n\n")
     return "\n\n".join(p if p.startswith(" ") else " ".join(p.split("\n")) for p in paragraphs)
 
 
-for command in (fit, predict, audit, report, frontier, demo, reproduce):
-    app.command(help=_flowing(command.__doc__))(command)
+for command in (fit, predict, audit, report, frontier, demo):
+    app.command(help=flowing(command.__doc__))(command)
 
 
 def _show_version(asked: bool) -> None:
