@@ -214,8 +214,9 @@ class CellScheme:
         return Cells(
             scheme=self,
             partitions=tuple(
-                Partition(name, groups, *(one.reshape(n_labels, len(groups)) for one in sums))
-                for (name, groups), *sums in parts
+                Partition(name, groups, n.reshape(shape), w.reshape(shape), w2.reshape(shape))
+                for (name, groups), n, w, w2 in parts
+                for shape in [(n_labels, len(groups))]
             ),
             **others,
         )

@@ -80,12 +80,15 @@ class Constraint:
         o, what the contrasts are compared with.
     scale : float
         The bound on the sum over unordered pairs is scale·epsilon.
+    match : {"prediction", "residual"}
+        What is compared.
     """
 
     scheme: CellScheme
     blocks: tuple[Block, ...]
     offset: Array
     scale: float
+    match: str = "prediction"
 
     @cached_property
     def compared(self) -> tuple[Pair, ...]:

@@ -61,7 +61,8 @@ class Combination:
         m, n_pairs = self.weights.shape[1], sum(b.size * (b.size + 1) // 2 for b in self.blocks)
         offset = np.zeros(m) if means_of_y is None else np.asarray(self.weights.T @ means_of_y)
         scale = float(n_pairs) if epsilon_scale == "mean" else 0.5
-        return Constraint(self.scheme, self.blocks, offset, scale)
+        match = "prediction" if means_of_y is None else "residual"
+        return Constraint(self.scheme, self.blocks, offset, scale, match)
 
 
 def combine_cells(
@@ -139,9 +140,7 @@ class _Builder:
             self.n_means += 1
 
 
-def average_rows(
-    rows: Membership, comparable: Sequence[npt.NDArray[np.bool_]]
-) -> sparse.csr_array:
+def average_rows(rows: Membership, comparable: Sequence[npt.NDArray[np.bool_]]) -> sparse.csr_array:
     """Return a matrix (n_samples, n_means) whose columns average over cells or give covariances."""
     n, entries, first = rows.n_samples, [], 0
     weight = np.ones(n) if rows.weight is None else rows.weight

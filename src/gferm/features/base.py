@@ -50,7 +50,7 @@ class Features(ABC):
     @property
     @abstractmethod
     def n_unknowns(self) -> int:
-        """p."""
+        """P."""
 
     @property
     def support(self) -> Any:
@@ -118,9 +118,7 @@ def values_of(
     return kernel.products(X, support, coefficients, device)
 
 
-def form_of(
-    kernel: Kernel, n_samples: int, n_features: int, *, on_landmarks: bool = False
-) -> Form:
+def form_of(kernel: Kernel, n_samples: int, n_features: int, *, on_landmarks: bool = False) -> Form:
     """Return in what the problem is solved: a linear one in the rows if these are fewer."""
     if on_landmarks:
         return "landmarks"

@@ -41,7 +41,7 @@ class KernelFeatures(RowFeatures):
 
     @property
     def n_unknowns(self) -> int:
-        """n."""
+        """N."""
         return self.n_rows
 
     @property
@@ -54,8 +54,14 @@ class KernelFeatures(RowFeatures):
     ) -> System:
         """Evaluate the kernel, and write the problem in the coefficients."""
         matrix, convex = self._matrix(home, test)
-        options = {"weight": self.weight, "fit_intercept": self.fit_intercept}
-        system = kernel_system(matrix, target, columns, device=self.device, **options)
+        system = kernel_system(
+            matrix,
+            target,
+            columns,
+            weight=self.weight,
+            fit_intercept=self.fit_intercept,
+            device=self.device,
+        )
         if not convex:
             self._require_semidefinite(system.matrix, test)
         return system
@@ -102,9 +108,7 @@ class KernelFeatures(RowFeatures):
     def part(self, rows: Rows) -> KernelFeatures:
         """Return the features of some of the rows, all of which count."""
         weight = None if self.weight is None else self.weight[rows]
-        return replace(
-            self, X=self.kernel.part(self.X, rows), weight=weight, X_all=None, kept=None
-        )
+        return replace(self, X=self.kernel.part(self.X, rows), weight=weight, X_all=None, kept=None)
 
     def expand(self, unknowns: Array, intercepts: Array) -> tuple[Array, Array]:
         """Give rows of weight zero the coefficient zero."""
@@ -142,7 +146,8 @@ class WideFeatures(KernelFeatures):
     @classmethod
     def about_the_mean(cls, features: RowFeatures) -> WideFeatures:
         """Count rows from their mean, where an intercept makes up for it."""
-        X, center = features.X, 0.0
+        X: Any = features.X
+        center: Any = 0.0
         if features.fit_intercept and isinstance(X, np.ndarray):
             X = np.asarray(X, dtype=np.float64)
             center = np.average(X, axis=0, weights=features.weight)

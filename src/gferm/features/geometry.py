@@ -17,17 +17,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-
 from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.arrays.blocks import dense, row_blocks
-<<<<<<< HEAD:src/gferm/features/geometry.py
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
-=======
-from gferm.solver.cholesky import Factorization
->>>>>>> arrays:src/gferm/solver/geometry.py
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +207,9 @@ class LinearGeometry:
         total = np.zeros((columns.shape[1], self.X.shape[1]))
         # Columns sum to zero and notice no origin; near the rows fewer digits are lost.
         for rows in row_blocks(*self.X.shape):
-            block = self.X[rows] if self.own_basis is not None else dense(self.X[rows]) - self.origin
+            block = self.X[rows]
+            if self.own_basis is None:
+                block = dense(block) - self.origin
             total += columns[rows].toarray().T @ block
         seen = total.T if self.own_basis is None else self.own_basis.T @ total.T
         cleared = above_rounding(seen, self.floor)

@@ -32,7 +32,7 @@ class LinearFeatures(RowFeatures):
 
     @property
     def n_unknowns(self) -> int:
-        """d."""
+        """D."""
         return int(self.summed.shape[1])
 
     @property
@@ -50,12 +50,8 @@ class LinearFeatures(RowFeatures):
     ) -> System:
         """Take the sums, and write the problem in the weights."""
         rows, targets = self.summed, target[:, None]
-        origin = Origin.near_the_mean(
-            rows, targets, self.weight, fit_intercept=self.fit_intercept
-        )
-        moments, probe = sum_over(
-            rows, targets, self.weight, origin, columns, device=self.device
-        )
+        origin = Origin.near_the_mean(rows, targets, self.weight, fit_intercept=self.fit_intercept)
+        moments, probe = sum_over(rows, targets, self.weight, origin, columns, device=self.device)
         return self.pose(moments, probe, revisits=revisits)[0]
 
     def pose(
@@ -91,7 +87,7 @@ class LandmarkFeatures(LinearFeatures):
 
     @property
     def n_unknowns(self) -> int:
-        """m."""
+        """M."""
         return int(self.landmarks.points.shape[0])
 
     @property
@@ -128,7 +124,7 @@ class LandmarkFeatures(LinearFeatures):
         features = np.empty(rows.shape)
 
         def fill(doubles: int) -> None:
-            for part in row_blocks(*rows.shape, doubles):
+            for part in row_blocks(*features.shape, doubles):
                 features[part] = self.finish(device.get(rows[part]).T).T
 
         fewer_if_full(fill, device.at_once(2**22), rows.shape, device)

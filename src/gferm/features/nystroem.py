@@ -30,7 +30,7 @@ from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
 from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU, UNKNOWN, Device, Placed
+from gferm.arrays.device import UNKNOWN, Device, Placed
 from gferm.features.kernel import Kernel, not_semidefinite_error, require_finite
 
 SMALLEST = 1e-13  # pivot of K_mm that is kept, beside its norm: less is mostly rounding
@@ -189,5 +189,6 @@ def _norm2(multiply: Callable[[Array], Array], size: int) -> float:
 
 
 def inverse_of_lower(factor: Array) -> Array:
+    """Invert a lower triangle."""
     inverse, _ = lapack.dtrtri(factor, lower=1)
     return np.ascontiguousarray(inverse)

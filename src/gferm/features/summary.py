@@ -241,7 +241,7 @@ def _cells_of(summary: Summary, scheme: CellScheme) -> Cells:
     n_labels, n_cells = scheme.label_bins.n_bins, summary.squares.size
     sizes = [n_labels * len(groups) for groups in scheme.groups.values()]
 
-    def each(sums: Array) -> list[Array]:
+    def each(sums: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         return np.split(sums[:n_cells], np.cumsum(sizes)[:-1]) if sizes else []
 
     counts = each(summary.counts)
@@ -268,6 +268,4 @@ def _score_columns(summary: Summary, cells: Cells) -> list[tuple[slice, slice]]:
     """Return for each score where Σ w and Σ w s of the label bins are."""
     n_labels, first = cells.label_bins.n_bins, summary.squares.size
     starts = range(first, first + 2 * n_labels * len(cells.scores), 2 * n_labels)
-    return [
-        (slice(at, at + n_labels), slice(at + n_labels, at + 2 * n_labels)) for at in starts
-    ]
+    return [(slice(at, at + n_labels), slice(at + n_labels, at + 2 * n_labels)) for at in starts]

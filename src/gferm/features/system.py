@@ -96,9 +96,7 @@ class System:
         pull = residual if self.weight is None else self.weight * residual
         return Target(self.geometry.pull(pull), level, float(pull @ residual))
 
-    def with_columns(
-        self, columns: sparse.csr_array, multiply: Callable[[Array], Array]
-    ) -> System:
+    def with_columns(self, columns: sparse.csr_array, multiply: Callable[[Array], Array]) -> System:
         """Take other contrasts C; ``multiply`` is the product with A, which may be factorised."""
 
         def product(own: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import stats
 
 from gferm.arrays import Array
+
 LEVEL = 0.95
 
 

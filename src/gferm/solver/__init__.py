@@ -14,7 +14,7 @@ newton.py           piecewise linear losses in the features
 support_vectors.py  the hinge at ε = 0: libsvm on the projected kernel
 start.py, dual.py   where they begin, and the certificate they end with
 
-task.py             what is to be learned
+settings.py             what is to be learned
 learn.py            several targets on one factorisation
 choice.py           which of these runs
 reference.py        the same problems in CVXPY, for tests and benchmarks

@@ -18,9 +18,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from gferm.arrays import Array
+from gferm.solver.choice import Settings
 from gferm.solver.fair_ridge import FairRidge, Fit
 from gferm.solver.projection import Solution, is_met
-from gferm.solver.task import Task
 
 ZERO = 1e-7  # an objective below this share of the first one is zero
 CONSTANT = 1e-10  # a spread of the predictions below this share of the labels' is rounding
@@ -45,23 +45,23 @@ class Certificate:
 
 
 def certify_fit(
-    core: FairRidge, task: Task, y: Array, fit: Fit, slopes: Array, rho: float
+    core: FairRidge, settings: Settings, y: Array, fit: Fit, slopes: Array, rho: float
 ) -> Certificate:
     """Bound the distance of a fit from the optimum, by ``slopes`` of the loss near it."""
-    loss, alpha = task.loss, task.alpha
+    loss, alpha = settings.loss, settings.alpha
     weight = np.ones_like(y) if core.weight is None else core.weight
     fit, multipliers = core.recomputed(fit), rho * fit.multipliers
-    objective = task.objective(y, fit.predictions, core.weight, fit.norm2)
+    objective = settings.objective(y, fit.predictions, core.weight, fit.norm2)
     low, high = loss.slopes(y)
     g = np.clip(slopes, low, high)
     if core.fit_intercept:
         g = balance(g, low, high, weight)
     dual = -float(weight @ loss.conjugate(y, g))
     dual -= core.norm2_of_rows(weight * g, multipliers) / (4.0 * alpha)
-    if core.contrasts is not None and core.epsilon is not None:
-        bound = core.epsilon * core.contrasts.scale
-        dual -= float(multipliers @ core.contrasts.offset)
-        dual -= bound * core.contrasts.norm.dual(multipliers)
+    if core.constraint is not None and core.epsilon is not None:
+        bound = core.epsilon * core.constraint.scale
+        dual -= float(multipliers @ core.constraint.offset)
+        dual -= bound * core.constraint.norm.dual(multipliers)
     certain = np.isfinite(dual) and is_fair(core, fit, y)
     gap = max(objective - dual, 0.0) if certain else np.inf
     return Certificate(fit, multipliers, objective, gap)
@@ -69,9 +69,9 @@ def certify_fit(
 
 def is_fair(core: FairRidge, fit: Fit, y: Array) -> bool:
     """Return whether a fit keeps the constraint, but for rounding beside labels and predictions."""
-    if core.contrasts is None or core.epsilon is None:
+    if core.constraint is None or core.epsilon is None:
         return True
-    violation = core.contrasts.violation_of(core.contrasts_of(fit))
+    violation = core.constraint.violation_of(core.contrasts_of(fit))
     return is_met(violation, core.epsilon, 0.0, spread_of(y, fit.predictions))
 
 
@@ -81,12 +81,12 @@ def solution_of(
     """Leave the solver's unknowns."""
     fit, multipliers = certificate.fit, certificate.multipliers
     coefficients, intercept = core.coefficients(fit)
-    contrasts = core.contrasts
+    constraint = core.constraint
     return Solution(
         coefficients=coefficients,
         intercept=intercept,
         multipliers=multipliers,
-        violation=np.nan if contrasts is None else contrasts.violation_of(core.contrasts_of(fit)),
+        violation=np.nan if constraint is None else constraint.violation_of(core.contrasts_of(fit)),
         objective=certificate.objective,
         duality_gap=certificate.duality_gap,
         floor=floor,
@@ -101,9 +101,9 @@ def spread_of(y: Array, predictions: Array) -> float:
     return float(max(np.ptp(y), np.ptp(predictions)))
 
 
-def zero_objective(core: FairRidge, task: Task, y: Array, fit: Fit) -> float:
+def zero_objective(core: FairRidge, settings: Settings, y: Array, fit: Fit) -> float:
     """Return what counts as an objective of zero, from the first fit: a perfect one has no gap."""
-    first = task.objective(y, fit.predictions, core.weight, fit.norm2)
+    first = settings.objective(y, fit.predictions, core.weight, fit.norm2)
     return ZERO * first + np.finfo(float).tiny
 
 

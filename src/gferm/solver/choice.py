@@ -1,4 +1,4 @@
-"""One place that decides which solver runs, and tells anyone who asks."""
+"""How a learning problem is solved: what was asked for, and the one choice of what runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any, Literal
 
 from scipy.linalg import LinAlgWarning
 
+from gferm.arrays import Array
+from gferm.features.base import Form, form_of
+from gferm.features.kernel import Kernel
+from gferm.features.system import System
 from gferm.losses import LOSSES, Loss, as_loss
 from gferm.solver.cholesky import Cholesky, NotPositiveDefiniteError
+from gferm.solver.reduction import FactorizedSystem
 from gferm.solver.refined import Refined
 from gferm.solver.spectrum import Spectrum
-from gferm.solver.system import FactorizedSystem, System
 
 SOLVERS = ("auto", "cholesky", "spectrum", "refined")
 LIBSVM = "libsvm"
@@ -23,6 +27,37 @@ FACTORIZATIONS: dict[str, type[Cholesky | Spectrum | Refined]] = {
     "refined": Refined,
 }
 NEWTON_FEATURES = 1000  # beyond it a factorisation for every step costs more than it saves
+
+
+@dataclass(frozen=True)
+class Settings:
+    """min Σ w ℓ(y, f) + alpha ‖w‖²  subject to  Ω(Cᵀf − o) ≤ epsilon·scale.
+
+    Attributes
+    ----------
+    loss : Loss
+    alpha : float
+    epsilon : float or None
+        None when nothing is constrained.
+    solver : str
+        What the user asked for; choice.py says what runs.
+    tol : float
+        The relative duality gap at which iterations stop.
+    max_iter : int
+    """
+
+    loss: Loss
+    alpha: float
+    epsilon: float | None = 0.0
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 5000
+
+    def objective(self, y: Array, predictions: Array, weight: Array | None, norm2: float) -> float:
+        """Compute Σ w ℓ(y, f) + alpha ‖w‖²."""
+        losses = self.loss.value(y, predictions)
+        risk = float(losses.sum() if weight is None else weight @ losses)
+        return risk + self.alpha * norm2
 
 
 @dataclass(frozen=True)
@@ -43,7 +78,7 @@ class SolverChoice:
     """
 
     method: Literal["projection", "splitting", "newton", "libsvm"]
-    form: Literal["kernel", "linear", "landmarks"]
+    form: Form
     factorization: Literal["cholesky", "spectrum", "refined"] | None
 
 
@@ -79,7 +114,33 @@ def choose_solver(
     >>> choose_solver(kernel="rbf", n_samples=2000, n_features=50, alpha=1.0, loss="hinge")
     SolverChoice(method='libsvm', form='kernel', factorization=None)
     """
-    loss = as_loss(loss, tuple(LOSSES))
+    form = form_of(Kernel(kernel), n_samples, n_features, on_landmarks=n_landmarks is not None)
+    return choose_method(
+        form,
+        n_features,
+        as_loss(loss, tuple(LOSSES)),
+        alpha=alpha,
+        solver=solver,
+        epsilon=epsilon,
+        match=match,
+        fit_intercept=fit_intercept,
+        device=device,
+    )
+
+
+def choose_method(
+    form: Form,
+    n_unknowns: int,
+    loss: Loss,
+    *,
+    alpha: float,
+    solver: str = "auto",
+    epsilon: float | None = 0.0,
+    match: str = "prediction",
+    fit_intercept: bool = True,
+    device: str = "cpu",
+) -> SolverChoice:
+    """Return what runs on features of this form, as `choose_solver` says."""
     if solver not in (*SOLVERS, LIBSVM):
         raise ValueError(f"solver={solver!r} is not one of {[*SOLVERS, LIBSVM]}.")
     if alpha == 0 and loss != LOSSES["squared"]:
@@ -87,31 +148,26 @@ def choose_solver(
             f"alpha=0 is possible with loss='squared' only, not with {loss!r}; use a small "
             "positive alpha."
         )
-    form: Literal["kernel", "linear", "landmarks"] = (
-        "linear" if kernel == "linear" and n_features <= n_samples else "kernel"
-    )
-    if n_landmarks is not None:
-        form = "landmarks"
+    why_not = _why_not_libsvm(loss, epsilon, match, fit_intercept, device)
     if solver == LIBSVM:
         if form == "landmarks":
             raise ValueError(
                 "solver='libsvm' knows no landmarks; use n_landmarks=None, or solver='auto'."
             )
-        _require_libsvm_can(loss, epsilon, match, fit_intercept, device)
+        if why_not:
+            raise ValueError(f"solver='libsvm' cannot solve {why_not}, or use solver='auto'.")
         return SolverChoice("libsvm", "kernel", None)
-    spectral = solver == "spectrum" or (solver == "auto" and alpha == 0)
     factorization: Literal["cholesky", "spectrum", "refined"] = "cholesky"
-    if spectral:
+    if solver == "spectrum" or (solver == "auto" and alpha == 0):
         factorization = "spectrum"
     elif solver == "refined":
         factorization = "refined"
     if loss == LOSSES["squared"]:
         return SolverChoice("projection", form, factorization)
-    few = form == "linear" and n_features <= NEWTON_FEATURES
+    few = form == "linear" and n_unknowns <= NEWTON_FEATURES
     if solver == "auto" and few and loss.is_piecewise_linear:
         return SolverChoice("newton", form, factorization)
-    libsvm_can = not _why_not_libsvm(loss, epsilon, match, fit_intercept, device)
-    if solver == "auto" and form == "kernel" and libsvm_can:
+    if solver == "auto" and form == "kernel" and not why_not:
         return SolverChoice("libsvm", form, None)
     return SolverChoice("splitting", form, factorization)
 
@@ -125,17 +181,17 @@ def factorize_system(
     """
     spectrum = SolverChoice(choice.method, choice.form, "spectrum")
     if choice == spectrum:
-        return system.diagonalize(shift), choice
+        return FactorizedSystem.by_spectrum(system, shift), choice
     if choice.factorization == "refined":
         try:
-            return system.factorize_in_single(shift), choice
+            return FactorizedSystem.in_single(system, shift), choice
         except NotPositiveDefiniteError:
             raise ValueError(
                 f"alpha={alpha:g} is too small beside the kernel matrix for solver='refined', "
                 "which factorises in float32; use solver='cholesky', or a larger alpha."
             ) from None
     try:
-        return system.factorize(shift), choice
+        return FactorizedSystem.by_cholesky(system, shift), choice
     except NotPositiveDefiniteError:
         problem = f"alpha={alpha:g} is too small for a Cholesky factorisation of the kernel matrix"
         if strict:
@@ -146,7 +202,7 @@ def factorize_system(
             LinAlgWarning,
             stacklevel=6,
         )
-        return system.diagonalize(shift), spectrum
+        return FactorizedSystem.by_spectrum(system, shift), spectrum
 
 
 def _why_not_libsvm(
@@ -157,16 +213,8 @@ def _why_not_libsvm(
         return f"loss={loss!r}; it needs loss='hinge'"
     if epsilon:
         return f"epsilon={epsilon:g}; it needs epsilon=0"
-    if match != "prediction":
+    if epsilon is not None and match != "prediction":
         return f"match={match!r}; it needs match='prediction'"
     if device != "cpu":
         return f"device={device!r}; it needs device='cpu'"
     return "" if fit_intercept else "fit_intercept=False; it always has an intercept"
-
-
-def _require_libsvm_can(
-    loss: Loss, epsilon: float | None, match: str, fit_intercept: bool, device: str
-) -> None:
-    why = _why_not_libsvm(loss, epsilon, match, fit_intercept, device)
-    if why:
-        raise ValueError(f"solver='libsvm' cannot solve {why}, or use solver='auto'.")

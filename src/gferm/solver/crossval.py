@@ -26,11 +26,12 @@ from scipy import sparse
 from gferm.arrays import Array
 from gferm.arrays.device import device_of
 from gferm.arrays.threads import for_each
-from gferm.fairness.constraint import Contrasts, no_contrasts
-from gferm.solver.assemble import center_and_scale
+from gferm.fairness.constraint import Constraint
+from gferm.features.expansion import center_and_scale
+from gferm.features.system import System, Target
 from gferm.solver.epsilon_grid import multipliers_of_grid
 from gferm.solver.hat import FEW_TIMES, HatMatrix
-from gferm.solver.system import System, Target
+from gferm.solver.reduction import FactorizedSystem
 
 Rows = npt.NDArray[np.intp]
 COLUMNS_AT_ONCE = 0.25  # of n: right-hand sides that are rotated together
@@ -43,18 +44,16 @@ class Fold:
     Attributes
     ----------
     train, test : arrays of int
-    contrasts : Contrasts or None
-        Of the training part, row by row; None if it has nobody to compare.
+    constraint : Constraint or None
+        Of the training part; None if it has nobody to compare.
+    columns : sparse array of shape (n_train, m)
+        C of the training part, row by row; without a column if there is no constraint.
     """
 
     train: Rows
     test: Rows
-    contrasts: Contrasts | None
-
-    @property
-    def columns(self) -> sparse.csr_array:
-        """C of the training part."""
-        return no_contrasts(len(self.train)) if self.contrasts is None else self.contrasts.columns
+    constraint: Constraint | None
+    columns: sparse.csr_array
 
     def spread_columns(self, n: int) -> sparse.csr_array:
         """C as columns over all n rows, zero outside the training part."""
@@ -72,8 +71,8 @@ class Grid:
 
     def multipliers(self, grams: Array, plain: Array, fold: Fold) -> Array:
         """Return ν for every alpha and epsilon; NaN if it asks for what nobody can be given."""
-        if fold.contrasts is not None:
-            return multipliers_of_grid(grams, plain, fold.contrasts, self.epsilons)
+        if fold.constraint is not None:
+            return multipliers_of_grid(grams, plain, fold.constraint, self.epsilons)
         nothing = np.array([0.0 if epsilon is None else np.nan for epsilon in self.epsilons])
         return np.broadcast_to(nothing[:, None], (len(grams), len(nothing), 1))
 
@@ -159,7 +158,7 @@ def solve_grid(
     n_targets, p), and the intercepts.
     """
     first = float(grid.alphas[0])
-    factorized = system.diagonalize(first)
+    factorized = FactorizedSystem.by_spectrum(system, first)
     rotated, basis = factorized.system, factorized.system.geometry.basis
     assert basis is not None
     vectors = basis.T @ np.column_stack([target.vector for target in targets])

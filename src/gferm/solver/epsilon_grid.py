@@ -13,15 +13,15 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.arrays.device import open_device
-from gferm.fairness.constraint import Contrasts
+from gferm.fairness.constraint import Constraint
 from gferm.solver.path import trace_path
 from gferm.solver.projection import ACCEPTED_EXCESS
-from gferm.solver.system import noise_free_spectrum
+from gferm.solver.reduction import noise_free_spectrum
 from gferm.solver.two_groups import two_group_multipliers
 
 
 def multipliers_of_grid(
-    grams: Array, plain: Array, contrasts: Contrasts, epsilons: Sequence[float | None]
+    grams: Array, plain: Array, constraint: Constraint, epsilons: Sequence[float | None]
 ) -> Array:
     """Return ν for each alpha and epsilon, shape (n_alphas, n_epsilons, m).
 
@@ -29,17 +29,17 @@ def multipliers_of_grid(
     the c₀, shape (n_alphas, m).
     """
     values, vectors = noise_free_spectrum(grams)
-    start = plain - contrasts.offset
-    sizes = contrasts.norm.values(start)
+    start = plain - constraint.offset
+    sizes = constraint.norm.values(start)
     found = np.zeros((len(grams), len(epsilons), start.shape[1]))
     for j, epsilon in enumerate(epsilons):
         if epsilon == 0:
-            found[:, j] = _meet_exactly(values, vectors, start, sizes, contrasts)
+            found[:, j] = _meet_exactly(values, vectors, start, sizes, constraint)
     positive = [j for j, epsilon in enumerate(epsilons) if epsilon]
     if positive:
-        bounds = contrasts.scale * np.array([epsilons[j] for j in positive], dtype=float)
+        bounds = constraint.scale * np.array([epsilons[j] for j in positive], dtype=float)
         active = sizes > bounds.min()
-        together = active & (values[:, 0] > 0.0) & (max(contrasts.sizes, default=0) == 1)
+        together = active & (values[:, 0] > 0.0) & (max(constraint.sizes, default=0) == 1)
         if together.any():
             found[np.ix_(together, positive)] = two_group_multipliers(
                 open_device("cpu"),
@@ -49,11 +49,11 @@ def multipliers_of_grid(
             )
         for i in np.flatnonzero(active & ~together):
             gram = (vectors[i] * values[i]) @ vectors[i].T
-            found[i, positive] = _on_the_path(gram, start[i], bounds, contrasts)
+            found[i, positive] = _on_the_path(gram, start[i], bounds, constraint)
     for j, epsilon in enumerate(epsilons):
         if epsilon is not None:  # what G and rounding make of ν may be something else
-            bound = contrasts.scale * epsilon
-            left = contrasts.norm.values(_left_of(start, grams, found[:, j]))
+            bound = constraint.scale * epsilon
+            left = constraint.norm.values(_left_of(start, grams, found[:, j]))
             found[left > bound + ACCEPTED_EXCESS * np.maximum(bound, sizes), j] = np.nan
     return found
 
@@ -64,7 +64,7 @@ def _left_of(start: Array, grams: Array, multipliers: Array) -> Array:
 
 
 def _meet_exactly(
-    values: Array, vectors: Array, start: Array, sizes: Array, contrasts: Contrasts
+    values: Array, vectors: Array, start: Array, sizes: Array, constraint: Constraint
 ) -> Array:
     """Solve G ν = c₀ − o for every alpha, in the directions that G moves."""
     moved = values > 0.0
@@ -73,15 +73,15 @@ def _meet_exactly(
     along = np.einsum("aji,aj->ai", vectors, start)
     nu: Array = np.einsum("aij,aj->ai", vectors, inverse * along)
     left = np.einsum("aij,aj->ai", vectors, np.where(moved, 0.0, along))
-    for i in np.flatnonzero(contrasts.norm.values(left) > ACCEPTED_EXCESS * sizes):
+    for i in np.flatnonzero(constraint.norm.values(left) > ACCEPTED_EXCESS * sizes):
         gram = (vectors[i] * values[i]) @ vectors[i].T
-        nu[i] = _on_the_path(gram, start[i], np.zeros(1), contrasts)[0]
+        nu[i] = _on_the_path(gram, start[i], np.zeros(1), constraint)[0]
     return nu
 
 
-def _on_the_path(gram: Array, start: Array, bounds: Array, contrasts: Contrasts) -> Array:
+def _on_the_path(gram: Array, start: Array, bounds: Array, constraint: Constraint) -> Array:
     """Interpolate one path at several bounds; NaN beyond its end."""
-    path = trace_path(gram, start, contrasts.norm, stop=float(bounds.min()))
+    path = trace_path(gram, start, constraint.norm, stop=float(bounds.min()))
     nu = path.at(bounds)
     slack = ACCEPTED_EXCESS * np.maximum(bounds, path.totals[0])
     nu[bounds < path.totals[-1] - slack] = np.nan

@@ -10,14 +10,18 @@ A x = t − R ν − alpha x at the solution.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.fairness.constraint import Contrasts
+from gferm.fairness.constraint import Constraint
+from gferm.features.system import System
+from gferm.losses import Loss
 from gferm.solver.cholesky import NotPositiveDefiniteError
 from gferm.solver.path import trace_path
-from gferm.solver.system import FactorizedSystem, System, without_noise
+from gferm.solver.projection import require_met
+from gferm.solver.reduction import FactorizedSystem, without_noise
 
 ROUNDING = 1e-8  # of contrasts that a linear solve should have made zero
 
@@ -53,17 +57,17 @@ class FairRidge:
     ----------
     factorized : FactorizedSystem
         It is used up: `shift` factorises anew in its memory.
-    contrasts : Contrasts or None
+    constraint : Constraint or None
     epsilon : float or None
     """
 
     def __init__(
         self,
         factorized: FactorizedSystem,
-        contrasts: Contrasts | None,
+        constraint: Constraint | None,
         epsilon: float | None,
     ) -> None:
-        self.contrasts, self.epsilon = contrasts, epsilon
+        self.constraint, self.epsilon = constraint, epsilon
         self._factorized = factorized
         self._prepare()
 
@@ -87,6 +91,12 @@ class FairRidge:
         """The regularisation at present."""
         return self._factorized.factorization.alpha
 
+    def constrain(self, constraint: Constraint | None, columns: Any) -> None:
+        """Take another constraint, at the price of m solves."""
+        self.constraint = constraint
+        self._factorized = self._factorized.with_columns(columns)
+        self._prepare()
+
     def shift(self, alpha: float) -> bool:
         """Take another alpha: free with a spectrum, a factorisation with Cholesky.
 
@@ -109,7 +119,7 @@ class FairRidge:
         target = system.aim(t)
         plain = self._factorized.solve(target.vector[:, None])[:, 0]
         multipliers = project_contrasts(
-            self._gram, system.probe.T @ plain, self.contrasts, self.epsilon, self._inverse
+            self._gram, system.probe.T @ plain, self.constraint, self.epsilon, self._inverse
         )
         x = plain - self._correction @ multipliers
         image = target.vector - system.steering @ multipliers - self.alpha * x
@@ -163,16 +173,16 @@ class FairRidge:
 def project_contrasts(
     gram: Array,
     plain: Array,
-    contrasts: Contrasts | None,
+    constraint: Constraint | None,
     epsilon: float | None,
     inverse: Array,
 ) -> Array:
     """Return the ν that moves the contrasts of the plain model, by G ν, onto the constraint."""
     nothing = np.zeros(plain.size)
-    if contrasts is None or epsilon is None:
+    if constraint is None or epsilon is None:
         return nothing
-    start, norm = plain - contrasts.offset, contrasts.norm
-    bound, size = epsilon * contrasts.scale, norm.value(start)
+    start, norm = plain - constraint.offset, constraint.norm
+    bound, size = epsilon * constraint.scale, norm.value(start)
     if size <= bound:
         return nothing
     if bound == 0.0:
@@ -182,3 +192,24 @@ def project_contrasts(
             return np.asarray(multipliers + inverse @ left)
     path = trace_path(gram, start, norm, stop=bound)
     return np.asarray(path.multipliers[-1])
+
+
+def first_rho(loss: Loss, y: Array, weight: Array | None) -> float:
+    """Return the slope of the loss at a constant prediction, beside the spread of the labels."""
+    level = np.full(y.shape, np.average(y, weights=weight))
+    spread = float(np.sqrt(np.average((y - level) ** 2, weights=weight)))
+    if spread == 0.0:
+        return 1.0
+    step = 1e-3 * spread
+    rise = loss.value(y, level + step) - loss.value(y, level - step)
+    slope = float(np.sqrt(np.average(rise**2, weights=weight))) / (2.0 * step)
+    return slope / spread if slope > 0.0 else 1.0
+
+
+def require_reachable(core: FairRidge, fit: Fit) -> None:
+    """Refuse an epsilon that no model meets, before iterating in vain."""
+    constraint, epsilon = core.constraint, core.epsilon
+    if constraint is not None and epsilon is not None:
+        reached = constraint.violation_of(core.contrasts_of(fit))
+        plain = constraint.violation_of(core.plain_contrasts_of(fit))
+        require_met(reached, epsilon, plain, constraint, float(np.ptp(fit.predictions)))

@@ -32,7 +32,7 @@ from scipy.linalg import blas
 from gferm.arrays import Array
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import device_of
-from gferm.solver.moments import ROUNDING
+from gferm.features.geometry import ROUNDING
 from gferm.solver.series import RADIUS, Series
 from gferm.solver.spectrum import Spectrum
 

@@ -21,13 +21,12 @@ import numpy.typing as npt
 from scipy import linalg
 
 from gferm.arrays import Array
+from gferm.features.geometry import LinearGeometry
 from gferm.solver.certificate import Certificate, certify_fit, solution_of, zero_objective
-from gferm.solver.fair_ridge import FairRidge, Fit, project_contrasts
-from gferm.solver.geometry import LinearGeometry
+from gferm.solver.choice import Settings
+from gferm.solver.fair_ridge import FairRidge, Fit, first_rho, project_contrasts, require_reachable
 from gferm.solver.projection import Solution
-from gferm.solver.start import first_rho, require_reachable
-from gferm.solver.system import without_noise
-from gferm.solver.task import Task
+from gferm.solver.reduction import without_noise
 
 GROWTH = 2.0  # of ρ, from round to round
 LEAST_PIVOT = 1e-9  # share of the diagonal: below it the system has lost its digits, and ρ stays
@@ -52,26 +51,26 @@ class Step:
 class _Lagrangian:
     """The augmented Lagrangian, round after round, and where its minimisation stands."""
 
-    def __init__(self, core: FairRidge, task: Task, y: Array, fit: Fit) -> None:
+    def __init__(self, core: FairRidge, settings: Settings, y: Array, fit: Fit) -> None:
         assert isinstance(core.system.geometry, LinearGeometry)
-        self.core, self.task, self.y = core, task, y
+        self.core, self.settings, self.y = core, settings, y
         self.geometry = core.system.geometry
         self.weight = np.ones_like(y) if core.weight is None else core.weight
         self.x, self.level, self.f = fit.x, fit.level, fit.predictions
         self.multipliers = np.zeros(core.system.probe.shape[1])
-        self.given, self.rho = np.zeros_like(y), first_rho(task.loss, y, core.weight)
+        self.given, self.rho = np.zeros_like(y), first_rho(settings.loss, y, core.weight)
         self.stiff = False
 
     def value(self, x: Array, f: Array) -> float:
         v = f + self.given / self.rho
-        u = self.task.loss.prox(self.y, v, self.rho)
+        u = self.settings.loss.prox(self.y, v, self.rho)
         with np.errstate(over="ignore"):  # a step may be huge before it is shortened
-            envelope = self.task.loss.value(self.y, u) + self.rho / 2.0 * (u - v) ** 2
-            return float(self.weight @ envelope) + self.task.alpha * float(x @ x)
+            envelope = self.settings.loss.value(self.y, u) + self.rho / 2.0 * (u - v) ** 2
+            return float(self.weight @ envelope) + self.settings.alpha * float(x @ x)
 
     def slopes(self) -> Array:
         v = self.f + self.given / self.rho
-        return self.rho * (v - self.task.loss.prox(self.y, v, self.rho))
+        return self.rho * (v - self.settings.loss.prox(self.y, v, self.rho))
 
     def advance(self, step: Step) -> float:
         """Go down the step, as far as it descends; say how far, 0 if it is not worth going."""
@@ -88,7 +87,7 @@ class _Lagrangian:
 
     def descend(self, slopes: Array) -> bool:
         """Take the step of splitting: it treats every row as if at a kink, and always descends."""
-        if not self.core.shift(2.0 * self.task.alpha / self.rho):
+        if not self.core.shift(2.0 * self.settings.alpha / self.rho):
             return False
         fit = self.core.fit(self.f - slopes / self.rho)
         self.x, self.level, self.f = fit.x, fit.level, fit.predictions
@@ -99,13 +98,13 @@ class _Lagrangian:
         """Take the slopes for the next round, and see how near the optimum they are."""
         self.given = self.slopes()
         fit = Fit(self.x, self.level, self.f, self.multipliers, float(self.x @ self.x))
-        found = certify_fit(self.core, self.task, self.y, fit, self.given, 1.0)
+        found = certify_fit(self.core, self.settings, self.y, fit, self.given, 1.0)
         self.f = found.fit.predictions  # what the steps have summed up, without their rounding
         return found
 
 
 def solve_by_newton(
-    core: FairRidge, task: Task, y: Array, *, slopes: Array | None = None
+    core: FairRidge, settings: Settings, y: Array, *, slopes: Array | None = None
 ) -> tuple[Solution, Array]:
     """Minimise round by round until the duality gap is small, in ``max_iter`` Newton steps.
 
@@ -114,17 +113,17 @@ def solve_by_newton(
     """
     fit = core.fit(y)
     require_reachable(core, fit)
-    floor = zero_objective(core, task, y, fit)
-    state, best = _Lagrangian(core, task, y, fit), None
+    floor = zero_objective(core, settings, y, fit)
+    state, best = _Lagrangian(core, settings, y, fit), None
     if slopes is not None:
         state.given = slopes
     iteration = rounds_in_vain = 0
-    while iteration < task.max_iter:
+    while iteration < settings.max_iter:
         before, whole = np.empty(0, dtype=np.intp), False
-        last = min(iteration + LONGEST_ROUND, task.max_iter)
+        last = min(iteration + LONGEST_ROUND, settings.max_iter)
         while iteration < last:
             slopes = state.slopes()
-            kinks = np.flatnonzero(task.loss.at_kink(y, slopes))
+            kinks = np.flatnonzero(settings.loss.at_kink(y, slopes))
             if whole and np.array_equal(kinks, before):
                 break  # the quadratic that was minimised is the function itself
             iteration += 1
@@ -144,7 +143,7 @@ def solve_by_newton(
         rounds_in_vain += 1
         if best is None or found.duality_gap < best.duality_gap:
             best, rounds_in_vain = found, 0
-        done = best.duality_gap <= task.tol * max(best.objective, floor)
+        done = best.duality_gap <= settings.tol * max(best.objective, floor)
         if done or rounds_in_vain == PATIENCE or iteration == last:
             break
         state.rho *= 1.0 if state.stiff else GROWTH
@@ -157,7 +156,7 @@ def _newton_step(state: _Lagrangian, slopes: Array, kinks: npt.NDArray[np.intp])
 
     The intercept is eliminated: the rows at a kink are taken from their own mean.
     """
-    core, alpha, rho = state.core, state.task.alpha, state.rho
+    core, alpha, rho = state.core, state.settings.alpha, state.rho
     system, weighted = core.system, state.weight * slopes
     scatter, mean, mass = state.geometry.moments(kinks, state.weight, centred=system.centred)
     gradient = 2.0 * alpha * state.x + state.geometry.pull(weighted)
@@ -175,7 +174,7 @@ def _newton_step(state: _Lagrangian, slopes: Array, kinks: npt.NDArray[np.intp])
     multipliers = project_contrasts(
         gram,
         system.probe.T @ (state.x + plain),
-        core.contrasts,
+        core.constraint,
         core.epsilon,
         np.asarray(np.linalg.pinv(gram, hermitian=True), dtype=float),
     )

@@ -21,9 +21,9 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.exceptions import UnreachableEpsilonError
-from gferm.fairness.constraint import Contrasts
+from gferm.fairness.constraint import Constraint
 from gferm.solver.path import trace_path
-from gferm.solver.system import Reduction
+from gferm.solver.reduction import Reduction
 
 REFINEMENTS = 3
 ACCEPTED_EXCESS = 1e-6  # over epsilon, as a share of the plain model's gap …
@@ -74,20 +74,20 @@ class Solution:
         return self.duality_gap / max(self.objective, self.floor)
 
 
-def project(reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None) -> Solution:
+def project(reduction: Reduction, constraint: Constraint | None, epsilon: float | None) -> Solution:
     """Solve the learning problem for one epsilon."""
     nothing = np.zeros(reduction.contrasts.size)
-    plain = certify(reduction, contrasts, epsilon, nothing)
-    if contrasts is None or epsilon is None or plain.violation <= epsilon:
+    plain = certify(reduction, constraint, epsilon, nothing)
+    if constraint is None or epsilon is None or plain.violation <= epsilon:
         return plain
     if epsilon == 0:
-        solution = certify(reduction, contrasts, epsilon, meet_exactly(reduction, contrasts))
+        solution = certify(reduction, constraint, epsilon, meet_exactly(reduction, constraint))
         if is_met(solution.violation, epsilon, plain.violation):
             return solution
-    start, bound = reduction.contrasts - contrasts.offset, epsilon * contrasts.scale
-    path = trace_path(reduction.gram, start, contrasts.norm, stop=bound)
-    solution = certify(reduction, contrasts, epsilon, path.multipliers[-1])
-    require_met(solution.violation, epsilon, plain.violation, contrasts)
+    start, bound = reduction.contrasts - constraint.offset, epsilon * constraint.scale
+    path = trace_path(reduction.gram, start, constraint.norm, stop=bound)
+    solution = certify(reduction, constraint, epsilon, path.multipliers[-1])
+    require_met(solution.violation, epsilon, plain.violation, constraint)
     return solution
 
 
@@ -104,16 +104,16 @@ def require_met(
     violation: float,
     epsilon: float,
     plain_violation: float,
-    contrasts: Contrasts,
+    constraint: Constraint,
     spread: float = 0.0,
 ) -> None:
     """Refuse a solution that breaks the constraint, and say why there is no better one."""
     if is_met(violation, epsilon, plain_violation, spread):
         return
     reached = f"epsilon={epsilon:g} cannot be met; the smallest that can is {violation:.6g}"
-    if contrasts.offset.any():
+    if constraint.offset.any():
         raise UnreachableEpsilonError(
-            f"{reached}. Matching residuals asks for {contrasts.n_contrasts} contrasts and the "
+            f"{reached}. Matching residuals asks for {constraint.n_contrasts} contrasts and the "
             "model has fewer degrees of freedom: use a larger epsilon, fewer y_bins or s_bins, or "
             "a richer kernel."
         )
@@ -123,7 +123,7 @@ def require_met(
     )
 
 
-def meet_exactly(reduction: Reduction, contrasts: Contrasts, near: Array | None = None) -> Array:
+def meet_exactly(reduction: Reduction, constraint: Constraint, near: Array | None = None) -> Array:
     """Find ν with c = o: solve G ν = c₀ − o, then correct what rounding left over.
 
     Where G is singular there are many such ν; the one nearest to ``near`` (0 by default) is found.
@@ -135,24 +135,24 @@ def meet_exactly(reduction: Reduction, contrasts: Contrasts, near: Array | None 
     multipliers = np.zeros(values.size) if near is None else near.copy()
     for _ in range(REFINEMENTS):
         reached = reduction.contrasts_of(reduction.coefficients(multipliers))
-        multipliers += vectors @ (inverse * (vectors.T @ (reached - contrasts.offset)))
+        multipliers += vectors @ (inverse * (vectors.T @ (reached - constraint.offset)))
     return multipliers
 
 
 def certify(
-    reduction: Reduction, contrasts: Contrasts | None, epsilon: float | None, multipliers: Array
+    reduction: Reduction, constraint: Constraint | None, epsilon: float | None, multipliers: Array
 ) -> Solution:
     """Turn multipliers into a solution with its violation and duality gap."""
     x = reduction.coefficients(multipliers)
     gap = float(reduction.price_of_residual(multipliers))
     violation = np.nan
-    if contrasts is not None:
+    if constraint is not None:
         reached = reduction.contrasts_of(x)
-        violation = contrasts.violation_of(reached)
+        violation = constraint.violation_of(reached)
         if epsilon is not None:
-            bound = epsilon * contrasts.scale
-            pull = float(multipliers @ (reached - contrasts.offset))
-            gap += 2.0 * max(bound * contrasts.norm.dual(multipliers) - pull, 0.0)
+            bound = epsilon * constraint.scale
+            pull = float(multipliers @ (reached - constraint.offset))
+            gap += 2.0 * max(bound * constraint.norm.dual(multipliers) - pull, 0.0)
     return Solution(
         coefficients=reduction.restore(x),
         intercept=float(reduction.intercepts(x)),

@@ -22,10 +22,9 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.solver.anderson import Anderson
 from gferm.solver.certificate import certify_fit, solution_of, zero_objective
-from gferm.solver.fair_ridge import FairRidge, Fit
+from gferm.solver.choice import Settings
+from gferm.solver.fair_ridge import FairRidge, Fit, first_rho, require_reachable
 from gferm.solver.projection import Solution
-from gferm.solver.start import first_rho, require_reachable
-from gferm.solver.task import Task
 
 RELAXATION = 1.6
 CHECK_EVERY = 5
@@ -42,29 +41,29 @@ class State:
 
 
 def solve_by_splitting(
-    core: FairRidge, task: Task, y: Array, *, start: State | None = None
+    core: FairRidge, settings: Settings, y: Array, *, start: State | None = None
 ) -> tuple[Solution, State]:
     """Iterate until the relative duality gap is at most ``tol``, or ``max_iter`` times.
 
     Of all certified points the best is returned, with the state to start from another time.
     """
-    loss, alpha = task.loss, task.alpha
+    loss, alpha = settings.loss, settings.alpha
     v, rho = (y, first_rho(loss, y, core.weight)) if start is None else (start.v, start.rho)
     if not core.shift(2.0 * alpha / rho):
         rho = 2.0 * alpha / core.alpha
     anderson, best = Anderson(y.size, core.weight), None
     u, next_balance = v, FIRST_BALANCE
-    for iteration in range(1, task.max_iter + 1):
+    for iteration in range(1, settings.max_iter + 1):
         before, u = u, loss.prox(y, v, rho)
         fit = core.fit(2.0 * u - v)
         if iteration == 1:
             require_reachable(core, fit)
-            floor = zero_objective(core, task, y, fit)
-        if iteration == 1 or iteration % CHECK_EVERY == 0 or iteration == task.max_iter:
-            found = certify_fit(core, task, y, fit, rho * (v - u), rho)
+            floor = zero_objective(core, settings, y, fit)
+        if iteration == 1 or iteration % CHECK_EVERY == 0 or iteration == settings.max_iter:
+            found = certify_fit(core, settings, y, fit, rho * (v - u), rho)
             if best is None or found.duality_gap < best.duality_gap:
                 best = found
-            if best.duality_gap <= task.tol * max(best.objective, floor):
+            if best.duality_gap <= settings.tol * max(best.objective, floor):
                 break
         if iteration == next_balance:
             next_balance *= 2

@@ -1,140 +1,52 @@
 """From n rows to m numbers: the square loss, reduced to its contrasts.
 
-Both ways to write the problem end in one p×p system with few right-hand sides,
+A factorised system (features/system.py) gives x = x₀ − X_C ν and Cᵀf = c₀ − G ν with
 
-    (A + alpha I) x = t − R ν,        contrasts Cᵀf = Vᵀ x,
+    x₀ = (A + alpha I)⁻¹ t,    X_C = (A + alpha I)⁻¹ R,    c₀ = Vᵀx₀,    G = VᵀX_C:
 
-             p   A (p×p)          t       R        V         coefficients
-    kernel   n   centred kernel   y       C        A C       α = √w ∘ x
-    linear   d   XᵀX, centred     Xᵀy     XᵀC      XᵀC       w = x
-
-(the rows scaled by √w for sample weights, C by 1/√w, so that contrasts stay weighted means). So
-x = x₀ − X_C ν and Cᵀf = c₀ − G ν with x₀ = (A + alpha I)⁻¹ t, X_C = (A + alpha I)⁻¹ R, G = VᵀX_C:
-everything about fairness is in the m×m matrix G and the m numbers c₀.
-
-An unpenalised intercept is exactly a centred problem: the contrasts sum to zero, so they do not
-notice. It comes back at the end as ȳ − anchorᵀ·coefficients.
+everything about fairness is in the m×m matrix G and the m numbers c₀. Another constraint needs
+other R and V, and m solves; the factorisation stays.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.arrays.device import CPU, Device
+from gferm.features.geometry import QuadraticForms
+from gferm.features.system import System
 from gferm.solver.cholesky import Factorization, cholesky
-from gferm.solver.geometry import Geometry, LinearGeometry, QuadraticForms
 from gferm.solver.refined import Refined
 from gferm.solver.spectrum import Spectrum
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """What the rows should be, as the unknowns see it.
-
-    Attributes
-    ----------
-    vector : array of shape (p,)
-        t.
-    level : float
-        The (weighted) mean of the values, where an intercept takes it up.
-    norm2 : float
-        Σ w (value − level)².
-    """
-
-    vector: Array
-    level: float
-    norm2: float
-
-
-@dataclass(frozen=True, eq=False)
-class System:
-    """A, t, R and V of the table above, before any alpha is chosen.
-
-    Attributes
-    ----------
-    matrix : array of shape (p, p)
-        A, on a device or NumPy's; factorising uses it up.
-    target : Target
-        t.
-    steering : array of shape (p, m)
-        R, how multipliers act.
-    probe : array of shape (p, m)
-        V, how contrasts are read.
-    anchor : array of shape (p,)
-        The intercept is ``level − anchorᵀ x``.
-    null : array of shape (p,) or None
-        A unit vector that A maps to zero and every solution is orthogonal to: the constant that
-        centring a kernel removes. Rounding is kept from putting it back.
-    weight : array of shape (n,) or None
-    centred : bool
-        Whether there is an intercept.
-    geometry : Geometry
-        What the unknowns mean at the rows.
-    device : Device
-        Where A is factorised by Cholesky; it may live elsewhere.
-    """
-
-    matrix: Any
-    target: Target
-    steering: Array
-    probe: Array
-    anchor: Array
-    null: Array | None
-    weight: Array | None
-    centred: bool
-    geometry: Geometry
-    device: Device = CPU
-
-    def aim(self, values: Array) -> Target:
-        """Take other values for the rows."""
-        level = float(np.average(values, weights=self.weight)) if self.centred else 0.0
-        residual = values - level
-        pull = residual if self.weight is None else self.weight * residual
-        return Target(self.geometry.pull(pull), level, float(pull @ residual))
-
-    def read_by(self, X: Any, basis: Array) -> System:
-        """Let the features be X·basis: iterations read X, and what is restored are its weights."""
-        return replace(self, geometry=LinearGeometry(X, self.anchor, basis))
-
-    def factorize(self, alpha: float) -> FactorizedSystem:
-        """Factorise by Cholesky, for this one alpha."""
-        factor = cholesky(self.matrix, alpha, self.device)
-        return FactorizedSystem(self._without_matrix(), factor)
-
-    def factorize_in_single(self, alpha: float) -> FactorizedSystem:
-        """Factorise in float32, to be refined."""
-        return FactorizedSystem(self._without_matrix(), Refined(self.matrix, alpha, self.device))
-
-    def diagonalize(self, alpha: float) -> FactorizedSystem:
-        """Factorise once for every alpha, in the basis of the eigenvectors."""
-        spectrum = Spectrum.of(self.matrix)
-        into = spectrum.vectors.T
-        rotated = replace(
-            self._without_matrix(),
-            target=replace(self.target, vector=into @ self.target.vector),
-            steering=into @ self.steering,
-            probe=into @ self.probe,
-            anchor=into @ self.anchor,
-            null=None if self.null is None else into @ self.null,
-            geometry=self.geometry.rotated(spectrum.vectors),
-        )
-        return FactorizedSystem(rotated, spectrum.shifted(alpha))
-
-    def _without_matrix(self) -> System:
-        """Let the p×p array go to its factorisation."""
-        return replace(self, matrix=np.empty((0, 0)))
-
-
-@dataclass(frozen=True, eq=False)
 class FactorizedSystem:
-    """The same system with A + alpha I ready to be solved."""
+    """A system with A + alpha I ready to be solved."""
 
     system: System
     factorization: Factorization
+
+    @classmethod
+    def by_cholesky(cls, system: System, alpha: float) -> FactorizedSystem:
+        """Factorise for this one alpha, in the memory of A."""
+        factor = cholesky(system.matrix, alpha, system.device)
+        return cls(system.without_matrix(), factor)
+
+    @classmethod
+    def in_single(cls, system: System, alpha: float) -> FactorizedSystem:
+        """Factorise in float32, to be refined."""
+        factor = Refined(system.matrix, alpha, system.device)
+        return cls(system.without_matrix(), factor)
+
+    @classmethod
+    def by_spectrum(cls, system: System, alpha: float) -> FactorizedSystem:
+        """Factorise once for every alpha, in the basis of the eigenvectors."""
+        spectrum = Spectrum.of(system.matrix)
+        return cls(system.rotated(spectrum.vectors), spectrum.shifted(alpha))
 
     def shifted(self, alpha: float) -> FactorizedSystem:
         """Take another alpha, in the same memory: this object must not be used any more."""
@@ -143,6 +55,10 @@ class FactorizedSystem:
     def aimed_at(self, values: Array) -> FactorizedSystem:
         """Take other values for the rows; the factorisation is shared."""
         return replace(self, system=replace(self.system, target=self.system.aim(values)))
+
+    def with_columns(self, columns: sparse.csr_array) -> FactorizedSystem:
+        """Take other contrasts; the factorisation is shared."""
+        return replace(self, system=self.system.with_columns(columns, self.factorization.apply))
 
     def solve(self, sources: Array) -> Array:
         """Solve (A + alpha I) x = sources, one in each column."""
