@@ -1,6 +1,30 @@
-"""Warnings and errors that a user may want to catch by name."""
+"""Warnings and errors that a user may want to catch by name, and the way to warn."""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from types import FrameType
+
+OURS = str(Path(__file__).parent)
+OF_OTHERS = ("sklearn.", "joblib.", "dask.", "distributed.", "contextlib")
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn, and point at the line of the user who called us, however deep we are.
+
+    That is the first frame outside of this package and of those that call it in between.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_between(frame.f_globals.get("__name__", ""), frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_between(module: str, frame: FrameType) -> bool:
+    inside = frame.f_code.co_filename.startswith(OURS)
+    return inside or f"{module}.".startswith(OF_OTHERS)
 
 
 class NothingToCompareError(ValueError):

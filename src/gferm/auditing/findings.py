@@ -16,7 +16,6 @@ from gferm.auditing.sums import Tables
 from gferm.fairness.cells import Partition
 from gferm.metrics import chance
 from gferm.metrics.cell_values import CellValues
-from gferm.metrics.reading import Rows
 
 GAP_KINDS = ("rate", "prediction", "residual", "error")
 MEANS = ("label", "prediction", "residual", "error", "loss", "rate")

@@ -17,13 +17,12 @@ from math import hypot, inf
 from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import row_norms
 
 from gferm.arrays import Array
 from gferm.bounds.rademacher import power_of_two, share_of_power
 from gferm.estimators.base import FairModel
+from gferm.features.kernel import Kernel
 
-KAPPA_ONE = frozenset({"rbf", "laplacian", "chi2", "cosine", "sigmoid"})
 ROUNDING = 1e-9
 
 
@@ -103,19 +102,20 @@ def ball_of(
 
 def _squared_norms(model: FairModel) -> Array:
     """‖w‖² of each model, without the intercept."""
-    if model.kernel == "linear":
+    if hasattr(model, "coef_"):
         return np.asarray((np.atleast_2d(model.coef_) ** 2).sum(axis=1))
-    dual = np.atleast_2d(model.dual_coef_)
-    own = model._kernel_products(model.X_fit_, model.X_fit_, dual)
+    dual, kernel = np.atleast_2d(model.dual_coef_), Kernel.of(model)
+    own = kernel.products(model.X_fit_, model.X_fit_, dual)
     return np.asarray(np.maximum((dual * own).sum(axis=1), 0.0))  # rounding may leave −1e-17
 
 
 def _kappa(model: FairModel, X: Any, given: float | None) -> tuple[float, list[str]]:
     """κ without the constant feature, and what it assumes."""
-    if model.kernel in KAPPA_ONE and given is None:
-        return 1.0, []
+    bound = Kernel.of(model).bound
+    if bound is not None and given is None:
+        return bound, []
     seen, where = _largest_diagonal(model, X)
-    kappa = 1.0 if model.kernel in KAPPA_ONE else seen
+    kappa = seen if bound is None else bound
     if given is None:
         return kappa, [
             f"κ = {kappa:.4g} is the largest √k(x, x) over {where}; that no other row exceeds it "
@@ -131,24 +131,13 @@ def _kappa(model: FairModel, X: Any, given: float | None) -> tuple[float, list[s
 
 def _largest_diagonal(model: FairModel, X: Any) -> tuple[float, str]:
     """The largest √k(x, x) over the rows at hand, and which rows these are."""
-    if model.kernel == "precomputed":
-        return _root(np.diagonal(model.X_fit_)), "the training rows"
-    if model.kernel == "linear":
-        return _root(_diagonal(model, X)), "the rows given"
-    both = max(_root(_diagonal(model, rows)) for rows in (model.X_fit_, X))
+    kernel, known = Kernel.of(model), getattr(model, "X_fit_", None)
+    if kernel.is_given:
+        return _root(kernel.diagonal(known)), "the training rows"
+    if known is None:
+        return _root(kernel.diagonal(X)), "the rows given"
+    both = max(_root(kernel.diagonal(rows)) for rows in (known, X))
     return both, "the training rows and those given"
-
-
-def _diagonal(model: FairModel, X: Any) -> Array:
-    """k(x, x) of every row."""
-    squares = row_norms(X, squared=True)
-    if model.kernel == "linear":
-        return np.asarray(squares)
-    if model.kernel in ("poly", "polynomial"):
-        gamma = 1.0 / X.shape[1] if model.gamma is None else model.gamma
-        return np.asarray((gamma * squares + model.coef0) ** model.degree)
-    kernel = model._kernel()
-    return np.array([kernel(X[i : i + 1])[0, 0] for i in range(X.shape[0])])
 
 
 def _root(diagonal: Array) -> float:

@@ -18,12 +18,13 @@ from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
 from gferm.bounds.scheme import cells_as_trained, cells_of_own_bins, require_rows_in_cells
 from gferm.bounds.span import Span, choose_span, is_everything
-from gferm.estimators.base import FairModel
-from gferm.estimators.training import read_label
+from gferm.estimators.base import FairModel, model_values
+from gferm.estimators.reading import read_label
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import Cells, SensitiveBins
 from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import read_sensitive_features
+from gferm.features.kernel import Kernel
 from gferm.metrics.reading import labels, same_length
 
 
@@ -166,14 +167,14 @@ def _values(
     fair: FairModel | None, X: Any, predictions: npt.NDArray[Any], classes: Any
 ) -> Array | None:
     if fair is not None:
-        return fair._predict_models(X)
+        return model_values(fair, X)
     if classes is None and predictions.dtype.kind in "biuf":
         return np.asarray(predictions, dtype=float)[None, :]
     return None
 
 
 def _as_the_model_takes(model: FairModel, X: Any) -> Any:
-    return validate_data(model, X, accept_sparse=model._accept_sparse, reset=False)
+    return validate_data(model, X, accept_sparse=Kernel.of(model).accept_sparse, reset=False)
 
 
 def _require_known_classes(y: npt.NDArray[Any], classes: Any) -> None:

@@ -42,6 +42,7 @@ from gferm.bounds.rows import HeldOutRows
 from gferm.bounds.scheme import named_bins
 from gferm.bounds.span import CLASSES, is_everything
 from gferm.estimators.base import FairModel
+from gferm.features.kernel import Kernel
 from gferm.losses import as_loss
 
 
@@ -130,8 +131,8 @@ def why_not(rows: HeldOutRows) -> str | None:
         return "s_bins='continuous' constrains covariances, and the theorem is about cells"
     if model.cells_.weighted:
         return "it was trained with sample_weight, and the theorem needs rows that count alike"
-    if model.kernel == "additive_chi2":
-        return "kernel='additive_chi2' is not positive semi-definite, so there is no ball"
+    if Kernel.of(model).needs_intercept:
+        return f"kernel={model.kernel!r} is not positive semi-definite, so there is no ball"
     return None
 
 
@@ -155,7 +156,7 @@ def apply_theorem(
     residual = model.match == "residual"
     spread = 2.0 * ball.reach + (span.width if residual else 0.0)
     constraint = Class(1.0, ball.reach, spread)
-    loss, y_range = as_loss(model.loss, model._losses), (span.low, span.high)
+    loss, y_range = as_loss(model.loss, model.labels.losses), (span.low, span.high)
     risk = loss_on_ball(loss, ball.reach, y_range)
 
     n, n_models = cells.n_samples, len(np.atleast_1d(model.intercept_))

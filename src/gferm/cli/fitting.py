@@ -181,7 +181,7 @@ def describe_model(model: Any, task: Task) -> dict[str, Any]:
             }
             for part in cells.partitions
         ],
-        "continuous": [score.name for score in cells.scores],
+        "continuous": list(cells.scores),
         "small_cells": [
             {"attribute": name, "label_bin": label, "group": group, "rows": count}
             for name, label, group, count in cells.small(SMALL)

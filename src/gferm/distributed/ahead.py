@@ -22,11 +22,13 @@ from gferm.distributed.parts import Part, n_attributes, number_rows
 from gferm.distributed.tasks import Opening, open_part, stack, survey_part, take_rows
 from gferm.distributed.tree import put_together
 from gferm.estimators.agreement import Agreement
-from gferm.estimators.outcome import share_features
+from gferm.estimators.messages import share_features
 from gferm.estimators.regressor import FairRegressor
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import CellScheme
+from gferm.features.kernel import Kernel
 from gferm.features.landmarks import draw_rows
+from gferm.features.space import FunctionSpace
 
 NO_ROWS = "There are no rows to learn from: every partition is empty, or has sample_weight zero."
 
@@ -55,7 +57,10 @@ def look_ahead(
     model: FairRegressor, parts: Sequence[Part], s: Any, *, numbered: bool = False
 ) -> Agenda:
     """Settle bins and landmarks on all rows, and the numbers of the rows if they are needed."""
-    draws = _draws_landmarks(model)
+    space = FunctionSpace.of(model)
+    space.require_consistent()
+    space.require_uniform()
+    draws = space.draws_landmarks
     settles = s is not None and _settles_bins(model, n_attributes(s))
     counts = numbered and parts[0].before is None
     if not draws and not settles and not counts:
@@ -78,20 +83,6 @@ def look_ahead(
             parts = [replace(part, sensitive_features=None) for part in parts]
     landmarks = _take_landmarks(model, parts, rows) if draws else None
     return Agenda(parts, int(np.argmax(rows > 0)), scheme, landmarks)
-
-
-def _draws_landmarks(model: FairRegressor) -> bool:
-    if model.kernel in ("linear", "precomputed"):
-        model._find_landmarks(None)  # an error if it is to have some
-        return False
-    if not isinstance(model.landmarks, str):
-        return False
-    if model.landmarks != "uniform":
-        raise ValueError(
-            f"landmarks={model.landmarks!r} looks at all rows at once; use 'uniform', or give the "
-            "points themselves."
-        )
-    return True
 
 
 def _settles_bins(model: FairRegressor, n_columns: int) -> bool:
@@ -143,6 +134,6 @@ def open_first(models: Sequence[FairRegressor], agenda: Agenda) -> list[Agreemen
 
 def _with_own_kernel(agreement: Agreement, model: FairRegressor) -> Agreement:
     """Put the model's kernel into an agreement: a function comes back as a copy of itself."""
-    kernel, found = model._kernel(), agreement.landmarks
+    kernel, found = Kernel.of(model), agreement.landmarks
     landmarks = None if found is None else replace(found, kernel=kernel)
     return replace(agreement, kernel=kernel, landmarks=landmarks)

@@ -14,9 +14,12 @@ from typing import Any, TypeVar
 from gferm.distributed.ahead import look_ahead, open_first
 from gferm.distributed.parts import align
 from gferm.distributed.tree import sum_parts
-from gferm.estimators.outcome import speak_up, unchanged_on_error
+from gferm.estimators.messages import unchanged_on_error, warn_about_fit
+from gferm.estimators.parameters import check_parameters
+from gferm.estimators.reading import OR_PLAIN
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import Stream, can_stream, solve_stream
+from gferm.fairness.sensitive import missing_error
 
 Model = TypeVar("Model", bound=FairRegressor)
 
@@ -73,7 +76,7 @@ def fit(
         ((summary,),) = sum_parts([model], [agreement], agenda.parts)
         model.stream_ = Stream(agreement, summary, len(parts))
         solution = solve_stream(model)
-    speak_up(model, [solution])
+    warn_about_fit(model, [solution])
     return model
 
 
@@ -83,13 +86,10 @@ def _require_learnable(model: Any, sensitive_features: Any) -> None:
         raise ValueError(
             f"{type(model).__name__} cannot be learned from sums; use a FairRegressor."
         )
-    model._validate_params()
+    check_parameters(model)
     try:
         can_stream(model)
     except AttributeError as error:  # for a method that is missing; this is a model that is wrong
         raise ValueError(str(error)) from None
     if sensitive_features is None and model.epsilon is not None:
-        raise ValueError(
-            "sensitive_features is missing: pass fit(model, X, y, sensitive_features=...), or set "
-            "epsilon=None to train without a fairness constraint on purpose."
-        )
+        raise missing_error(f"fit(model, X, y, sensitive_features=...), {OR_PLAIN}")

@@ -17,6 +17,7 @@ from gferm.distributed.ahead import look_ahead, open_first
 from gferm.distributed.parts import align
 from gferm.distributed.tree import sum_parts
 from gferm.model_selection import FairRegressorCV
+from gferm.model_selection.search import require_attributes
 from gferm.streaming.choosing import choose_by_sums, read_settings
 
 Search = TypeVar("Search", bound=FairRegressorCV)
@@ -73,27 +74,10 @@ def search(
     """
     settings = read_settings(search)
     models: Any = settings.models
-    _require_attributes(search, sensitive_features, settings.grid.shared.epsilons)
+    require_attributes(search, sensitive_features, settings.grid, "search(search, X, y, ")
     parts = align(X, y, sensitive_features, sample_weight)
     agenda = look_ahead(models[0], parts, sensitive_features, numbered=True)
     agreements = open_first(models, agenda)
     sums = sum_parts(models, agreements, agenda.parts, settings.n_folds)
     choose_by_sums(search, settings, agreements, sums, len(parts))
     return search
-
-
-def _require_attributes(search: FairRegressorCV, sensitive_features: Any, epsilons: Any) -> None:
-    if sensitive_features is not None:
-        return
-    if set(epsilons) != {None}:
-        raise ValueError(
-            f"sensitive_features is missing, but epsilons={list(epsilons)} ask for fairness: pass "
-            "search(search, X, y, sensitive_features=...), or set epsilons=[None] to train "
-            "without a constraint on purpose."
-        )
-    if search.selection == "nvp":
-        raise ValueError(
-            "sensitive_features is missing: selection='nvp' looks for the fairest setting; pass "
-            "search(search, X, y, sensitive_features=...), or set selection='error' to choose by "
-            "error alone."
-        )

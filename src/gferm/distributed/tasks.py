@@ -17,12 +17,12 @@ from sklearn.base import clone
 
 from gferm.distributed.outline import Survey, survey_rows
 from gferm.distributed.parts import naming
-from gferm.estimators.agreement import Agreement, Columns
+from gferm.estimators.agreement import Agreement
+from gferm.estimators.reading import Columns, TrainingRows, read_rows
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import read_chunk
-from gferm.estimators.training import TrainingData
 from gferm.fairness.cells import CellScheme
-from gferm.solver.summary import Summary
+from gferm.features.summary import Summary
 from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds
 
 Sums = list[list[Summary]]
@@ -70,7 +70,7 @@ def survey_part(number: int, model: FairRegressor, y: Any, s: Any, weight: Any) 
         return replace(_survey(model, seen), sizes=(len(y),))
 
 
-def _survey(model: FairRegressor, seen: tuple[TrainingData, Columns | None] | None) -> Survey:
+def _survey(model: FairRegressor, seen: tuple[TrainingRows, Columns | None] | None) -> Survey:
     """Tell of the rows that count."""
     if seen is None:
         return Survey((0,), (0,), None, {})
@@ -86,7 +86,7 @@ def take_rows(
 ) -> Any:
     """Return the features of some of the rows that count."""
     with naming(number):
-        return clone(model)._read_rows(X, y, weight).X[rows]
+        return read_rows(clone(model), X, y, weight).X[rows]
 
 
 def open_part(
@@ -122,7 +122,7 @@ def sum_part(
 
 def _read(
     model: FairRegressor, X: Any, y: Any, s: Any, weight: Any, *, first: bool
-) -> tuple[TrainingData, Columns | None] | None:
+) -> tuple[TrainingRows, Columns | None] | None:
     """Check the rows of a partition; None if none counts."""
     if X.shape[0] == len(y) == 0:
         return None

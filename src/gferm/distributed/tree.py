@@ -16,7 +16,7 @@ from sklearn.base import clone
 from gferm.distributed.parts import Part
 from gferm.distributed.tasks import Errand, Sums, add_folds, sum_part
 from gferm.estimators.agreement import Agreement
-from gferm.estimators.outcome import share_features
+from gferm.estimators.messages import share_features
 from gferm.estimators.regressor import FairRegressor
 
 FAN_IN = 8  # results that one task puts together

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.exceptions import ShiftedBinsWarning
+from gferm.estimators.base import FairModel
+from gferm.estimators.reading import Columns
+from gferm.exceptions import ShiftedBinsWarning, warn_user
 from gferm.fairness.bins import Bins
 from gferm.fairness.cells import Cells, CellScheme
-from gferm.fairness.sensitive import SensitiveColumn
 from gferm.features.kernel import Kernel
-from gferm.features.nystroem import Landmarks
-from gferm.solver.origin import Origin
+from gferm.features.landmarks import Landmarks
+from gferm.features.origin import Origin
 
-if TYPE_CHECKING:
-    from gferm.estimators.base import FairModel
-
-Columns = tuple[SensitiveColumn, ...]
 AGREED = ("y_bins", "s_bins", "intersectional", "n_landmarks", "landmarks")
 SHIFTED = 0.25  # of all rows, that are in other bins than the first chunk was
 
@@ -64,7 +60,7 @@ def asked_of(model: FairModel) -> dict[str, Any]:
 def require_same_parameters(model: FairModel, agreement: Agreement) -> None:
     """Refuse a model whose parameters are no longer those of the sums."""
     kernel, intercept = agreement.kernel, agreement.fit_intercept
-    if (model._kernel(), model.fit_intercept) != (kernel, intercept):
+    if (Kernel.of(model), model.fit_intercept) != (kernel, intercept):
         raise ValueError(
             f"kernel, its parameters or fit_intercept have changed: the sums so far are those of "
             f"{kernel}, fit_intercept={intercept}. Set them back, or clone the model to start "
@@ -124,11 +120,10 @@ def warn_of_shifted_bins(cells: Cells, first_shares: Sequence[Array]) -> None:
             continue
         largest = int(np.argmax(now - first))
         argument = "y_bins" if name == "y" else "s_bins"
-        warnings.warn(
+        warn_user(
             f"{argument}: the bins of {name} were settled on the first chunk, which was unlike the "
             f"rest: {labels[largest]!r} has {now[largest]:.0%} of all rows, and had "
             f"{first[largest]:.0%} of these. Fairness is between other groups than was meant: give "
             f"{argument} as edges.",
             ShiftedBinsWarning,
-            stacklevel=5,
         )

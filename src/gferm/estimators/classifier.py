@@ -6,37 +6,31 @@ cells, the contrasts and the factorisation.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, log_expit, softmax
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Options, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import back_to
-from gferm.estimators.base import FairModel
+from gferm.estimators.base import FairModel, model_values
 from gferm.estimators.export import as_classifier
-from gferm.estimators.training import TrainingData, read_label
-from gferm.exceptions import SkippedComparisonWarning
+from gferm.estimators.labels import ClassLabels, Labels
 from gferm.fairness.bins import Bins
-from gferm.fairness.cells import Cells, SensitiveBins
-from gferm.fairness.constraint import Contrasts
-from gferm.losses import CLASSIFICATION_LOSSES, LOSSES, Loss, as_loss
-from gferm.solver.choice import LIBSVM, SOLVERS, SolverChoice
-from gferm.solver.projection import Solution
+from gferm.losses import CLASSIFICATION_LOSSES, LOSSES, as_loss
+from gferm.solver.choice import LIBSVM, SOLVERS
 
 ClassBins = str | int | Sequence[Hashable] | Bins
 
 
-def _has_probabilities(model: FairClassifier) -> bool:
+def has_probabilities(model: Any) -> bool:
+    """Return whether there is a predict_proba; else an AttributeError."""
     if as_loss(model.loss, CLASSIFICATION_LOSSES) == LOSSES["log_loss"]:
         return True
     raise AttributeError(
@@ -141,8 +135,7 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = CLASSIFICATION_LOSSES
-    _label_checks: ClassVar[dict[str, Any]] = {"y_numeric": False}
+    labels: ClassVar[Labels] = ClassLabels()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairModel._parameter_constraints,
         "y_bins": [StrOptions({"classes"}), Options(Integral, {1}), "array-like", Bins],
@@ -150,80 +143,9 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
     }
 
     def __init__(
-        self,
-        loss: str | Loss = "hinge",
-        *,
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
-        alpha: float = 1.0,
-        epsilon: float | None = 0.0,
-        epsilon_scale: str = "mean",
-        y_bins: ClassBins = "classes",
-        s_bins: SensitiveBins = "auto",
-        intersectional: bool = True,
-        match: str = "prediction",
-        min_cell_size: int = 1,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-        device: str | None = None,
-        random_state: Any = None,
+        self, loss: Any = "hinge", *, y_bins: ClassBins = "classes", **parameters: Any
     ) -> None:
-        super().__init__(
-            loss,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            alpha=alpha,
-            epsilon=epsilon,
-            epsilon_scale=epsilon_scale,
-            y_bins=y_bins,
-            s_bins=s_bins,
-            intersectional=intersectional,
-            match=match,
-            min_cell_size=min_cell_size,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            random_state=random_state,
-        )
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> FairClassifier:
-        """Learn the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Training rows, or the kernel matrix for kernel="precomputed".
-        y : array of shape (n_samples,)
-            Class of each row: numbers or words.
-        sensitive_features : array, Series, data frame or dict of columns
-            The sensitive attributes, one row per sample; required unless epsilon is None.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights of the risk and of the cell means.
-
-        Returns
-        -------
-        self : FairClassifier
-        """
-        self._fit(X, y, sensitive_features, sample_weight)
-        _report_what_is_not_compared(self)
-        return self
+        super().__init__(loss, y_bins=y_bins, **parameters)
 
     def decision_function(self, X: Any) -> Array:
         """Return f(x): positive for the second of two classes; one column a class for more.
@@ -238,25 +160,10 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         array of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        decisions: Array = back_to(self._decisions(X), X)
+        decisions: Array = back_to(_decisions(self, X), X)
         return decisions
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict classes; the sensitive attributes are not needed.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        classes: npt.NDArray[Any] = back_to(self._answers(self._predict_models(X)), X)
-        return classes
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; only for loss="log_loss".
 
@@ -271,17 +178,13 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         array of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        decisions = self._decisions(X)
+        decisions = _decisions(self, X)
         if decisions.ndim == 1:
             shares: Array = np.column_stack([expit(-decisions), expit(decisions)])
         else:  # shares of the sum, in logarithms: far from every class all of them underflow
             shares = np.asarray(softmax(log_expit(decisions), axis=1))
         answers: Array = back_to(shares, X)
         return answers
-
-    def _decisions(self, X: Any) -> Array:
-        decisions = self._predict_models(X)
-        return np.asarray(decisions[0] if len(decisions) == 1 else decisions.T)
 
     def to_sklearn(self) -> Any:
         """Return the same predictor as a plain scikit-learn object, so serving needs no gferm.
@@ -293,114 +196,9 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
             of these.
         """
         check_is_fitted(self)
-        return as_classifier(self, as_loss(self.loss, self._losses))
-
-    def _read(
-        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
-    ) -> tuple[TrainingData, Cells | None, Contrasts | None]:
-        data, cells, contrasts = super()._read(X, y, sensitive_features, sample_weight)
-        if contrasts is not None and self.match == "residual" and np.unique(data.y).size > 2:
-            raise ValueError(
-                "match='residual' compares f − y with y = ±1, which more than two classes do not "
-                "have; use match='prediction'."
-            )
-        return data, cells, contrasts
-
-    def _check_labels(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        given, y = y, read_label(y)
-        if given.dtype.kind == "O" and y.dtype.kind == "U":
-            _require_words(given)
-        kind, classes = type_of_target(y, input_name="y"), np.unique(y)
-        if kind not in ("binary", "multiclass"):
-            raise ValueError(
-                f"Unknown label type: {kind}. y has {classes.size} different values such as "
-                f"{classes.tolist()[0]!r}, which are no classes. Use FairRegressor to learn "
-                "numbers, or cut y into classes first."
-            )
-        check_classification_targets(y)  # warns of more classes than half the rows
-        if classes.size < 2:
-            raise ValueError(
-                f"y has one class, {classes.tolist()}: there is nothing to tell apart. Check "
-                "y, and sample_weight if there is one."
-            )
-        return y
-
-    def _targets(self, y: npt.NDArray[Any]) -> list[Array]:
-        classes = np.unique(y)
-        positive = classes[1:] if classes.size == 2 else classes
-        return [np.where(y == label, 1.0, -1.0) for label in positive]
-
-    def _label_bins(self, y: npt.NDArray[Any]) -> Any:
-        classes = np.unique(y).tolist()
-        if isinstance(self.y_bins, (Integral, Bins)):
-            return self.y_bins
-        if isinstance(self.y_bins, str):
-            return Bins.categories(classes)
-        named = np.asarray(self.y_bins).tolist()
-        unknown = [label for label in named if label not in classes]
-        if unknown:
-            raise ValueError(f"y_bins names {unknown}, but the classes of y are {classes}.")
-        return Bins.categories(named)
-
-    def _answers(self, values: Array) -> npt.NDArray[Any]:
-        one = values.shape[-2] == 1
-        best = (values[..., 0, :] > 0).astype(int) if one else values.argmax(axis=-2)
-        return np.asarray(self.classes_[best])
-
-    def _shape(self, values: Array) -> Any:
-        """One row a model, also when there is one, as scikit-learn has it."""
-        return values
-
-    def _accept(
-        self,
-        data: TrainingData,
-        cells: Cells | None,
-        contrasts: Contrasts | None,
-        choice: SolverChoice,
-        solutions: Sequence[Solution],
-    ) -> None:
-        super()._accept(data, cells, contrasts, choice, solutions)
-        self.classes_ = np.unique(data.y)
+        return as_classifier(self, as_loss(self.loss, self.labels.losses))
 
 
-def _require_words(y: npt.NDArray[Any]) -> None:
-    """Refuse objects that would come back from `predict` as something else."""
-    others = [value for value in y if not isinstance(value, str)]
-    if others:
-        raise ValueError(
-            f"Unknown label type: unknown. y has classes that are neither all words nor all "
-            f"numbers, such as {others[0]!r}; convert y first, for example with y.astype(str)."
-        )
-
-
-def _report_what_is_not_compared(model: FairClassifier) -> None:
-    """Warn where the constraint says nothing: a group without rows of a class, a class left out."""
-    cells, contrasts = model.cells_, model.contrasts_
-    if cells is None or contrasts is None or model.epsilon is None:
-        return
-    missing = [
-        f"{label!r} in group {part.groups[group]!r}"
-        for part in cells.partitions
-        for label, counts in zip(cells.label_bins.labels, part.counts, strict=True)
-        for group in np.unique(part.codes[part.codes >= 0])
-        if counts[group] == 0
-    ]
-    alone = [repr(block.label_bin) for block in contrasts.blocks if not block.size]
-    sentences = []
-    if missing:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        sentences.append(
-            f"There are no rows of class {', '.join(missing[:5])}{more}: these cells are compared "
-            "with nobody."
-        )
-    if alone:
-        sentences.append(
-            f"Class {', '.join(sorted(set(alone)))} is not constrained at all: at most one of its "
-            f"groups has min_cell_size={model.min_cell_size} rows."
-        )
-    if sentences:
-        warnings.warn(
-            f"{' '.join(sentences)} Merge groups with s_bins, or see contrasts_.skipped.",
-            SkippedComparisonWarning,
-            stacklevel=4,
-        )
+def _decisions(model: FairClassifier, X: Any) -> Array:
+    decisions = model_values(model, X)
+    return np.asarray(decisions[0] if len(decisions) == 1 else decisions.T)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
@@ -15,24 +15,21 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from gferm.arrays import Array
+from gferm.estimators.base import FairModel
+from gferm.features.kernel import Kernel
 from gferm.losses import LOSSES, Loss
-
-if TYPE_CHECKING:
-    from gferm.estimators.base import FairModel
-    from gferm.estimators.classifier import FairClassifier
-    from gferm.estimators.regressor import FairRegressor
 
 OF_NAMED_KERNELS = ("gamma", "degree", "coef0")
 
 
-def as_ridge(model: FairRegressor) -> Ridge:
+def as_ridge(model: FairModel) -> Ridge:
     """Return a linear model as a Ridge."""
     ridge = Ridge(alpha=model.alpha, fit_intercept=model.fit_intercept)
     ridge.coef_, ridge.intercept_ = model.coef_.copy(), model.intercept_
     return _with_features_of(model, ridge)
 
 
-def as_kernel_ridge(model: FairRegressor) -> KernelRidge | TransformedTargetRegressor:
+def as_kernel_ridge(model: FairModel) -> KernelRidge | TransformedTargetRegressor:
     """Return a kernel model as a KernelRidge, and its intercept as a shift of the output."""
     names = ("alpha", "kernel", "kernel_params", *OF_NAMED_KERNELS)
     ridge = KernelRidge(**{name: getattr(model, name) for name in names})
@@ -51,9 +48,9 @@ def as_kernel_ridge(model: FairRegressor) -> KernelRidge | TransformedTargetRegr
     return shifted
 
 
-def as_classifier(model: FairClassifier, loss: Loss) -> Any:
+def as_classifier(model: FairModel, loss: Loss) -> Any:
     """Return a linear model as the classifier of its loss, a kernel model after its expansion."""
-    if model.kernel == "linear":
+    if hasattr(model, "coef_"):
         plain = _linear_classifier(model, loss, model.coef_.copy())
         for one in getattr(plain, "estimators_", ()):
             _with_features_of(model, one)
@@ -62,15 +59,14 @@ def as_classifier(model: FairClassifier, loss: Loss) -> Any:
     return Pipeline([("expansion", _kernel_expansion(model)), ("classifier", decide)])
 
 
-def _kernel_expansion(model: FairClassifier) -> Nystroem:
+def _kernel_expansion(model: FairModel) -> Nystroem:
     """Return Σ αᵢ κ(x, xᵢ), one column for each model.
 
     Nystroem computes K(x, components) Nᵀ, so with the dual coefficients for N it is the whole
     expansion, and all that is left to the classifier after it are the intercepts.
     """
-    named = not callable(model.kernel) and model.kernel != "precomputed"
     expansion = Nystroem(kernel=model.kernel, n_components=len(model.dual_coef_))
-    if named:
+    if Kernel.of(model).is_named:
         expansion.set_params(**{name: getattr(model, name) for name in OF_NAMED_KERNELS})
     else:
         expansion.set_params(kernel_params=model.kernel_params)
@@ -81,7 +77,7 @@ def _kernel_expansion(model: FairClassifier) -> Nystroem:
     return _with_features_of(model, expansion)
 
 
-def _linear_classifier(model: FairClassifier, loss: Loss, coef: Array) -> Any:
+def _linear_classifier(model: FairModel, loss: Loss, coef: Array) -> Any:
     """Return the classifier of the loss with these weights.
 
     It is fitted to one row of zeros a class, so that it knows its classes whatever the version of

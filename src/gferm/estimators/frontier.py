@@ -14,18 +14,19 @@ import numpy as np
 from sklearn.base import clone
 
 from gferm.arrays import Array
-from gferm.estimators.outcome import share_features, speak_up
+from gferm.estimators.base import FairModel, accept_solutions, pose_rows, values_of_several
+from gferm.estimators.messages import share_features, warn_about_fit
+from gferm.estimators.parameters import check_parameters
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Posed, pose_stream
-from gferm.estimators.training import TrainingData
+from gferm.estimators.streaming import pose_sums
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.fairness.cells import Cells
-from gferm.fairness.constraint import Contrasts
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.sensitive import missing_error
 from gferm.losses import LOSSES, REGRESSION_LOSSES, as_loss
-from gferm.solver.choice import SolverChoice
-from gferm.solver.path import trace_path
-from gferm.solver.projection import certify, is_met, meet_exactly, require_met
-from gferm.solver.system import Reduction
+from gferm.solver.problem import LearningProblem, TracedPath
+from gferm.solver.projection import certify, require_met
+from gferm.solver.reduction import Reduction
 
 
 def frontier(
@@ -64,29 +65,11 @@ def frontier(
     if "epsilon" in params:
         raise ValueError("frontier() covers every epsilon; leave the argument out.")
     model = FairRegressor(**params)
-    model._validate_params()
+    check_parameters(model)
     _require_square_loss(model)
-    data, cells, contrasts = model._read(X, y, sensitive_features, sample_weight)
-    factorized, choice = model._factorize(
-        data, model._targets(data.y)[0], contrasts, model._choose(data), model.alpha
-    )
-    mass = float(data.y.size if data.weight is None else data.weight.sum())
-    return _trace(model, mass, Posed(cells, contrasts, factorized, choice, data))
-
-
-def _trace(model: FairRegressor, mass: float, posed: Posed) -> Frontier:
-    """Walk from the plain model to the fairest."""
-    cells, contrasts, reduction = posed.cells, posed.contrasts, posed.factorized.reduce()
-    assert cells is not None
-    assert contrasts is not None
-    start = reduction.contrasts - contrasts.offset
-    path = trace_path(reduction.gram, start, contrasts.norm)
-    nu, epsilons = path.multipliers, path.totals / contrasts.scale
-    fairest = meet_exactly(reduction, contrasts, near=nu[-1])  # the walk's end, made exact
-    if is_met(certify(reduction, contrasts, 0.0, fairest).violation, 0.0, epsilons[0]):
-        nu[-1], epsilons[-1] = fairest, 0.0
-    rest = posed.data, mass, cells, contrasts, reduction, posed.choice
-    return Frontier(epsilons, nu, model, *rest)
+    posed = pose_rows(model, X, y, sensitive_features, sample_weight)
+    assert posed.cells is not None
+    return Frontier(model, posed.problem, posed.cells, posed.problem.trace(), posed.mass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,25 +78,22 @@ class Frontier:
 
     Attributes
     ----------
-    epsilons : array of shape (n_breakpoints,)
-        Decreasing: from the gap of the plain model to 0, or to the smallest that can be reached.
-    nu : array of shape (n_breakpoints, m)
-        The solver's ν at the breakpoints, half the marginal costs of the contrasts.
+    model : FairRegressor
+        The parameters that the models share.
+    problem : LearningProblem
+    cells : Cells
+        Who is compared with whom.
+    path : TracedPath
+        The solver's breakpoints.
     mass : float
         Σ w, the number of rows without weights.
-    cells : Cells
-    contrasts : Contrasts
     """
 
-    epsilons: Array
-    nu: Array
     model: FairRegressor
-    data: TrainingData
-    mass: float
+    problem: LearningProblem
     cells: Cells
-    contrasts: Contrasts
-    reduction: Reduction
-    choice: SolverChoice
+    path: TracedPath
+    mass: float
 
     @classmethod
     def of(cls, model: FairRegressor) -> Frontier:
@@ -151,7 +131,19 @@ class Frontier:
                 "FairRegressor that has learned by partial_fit, gferm.streaming.fit_stream or "
                 "gferm.distributed.fit, or call frontier(X, y, ...)."
             )
-        return _trace_sums(model)
+        stream = model.stream_
+        _require_square_loss(model)
+        if stream.agreement.scheme is None:
+            raise missing_error(
+                "every chunk its sensitive_features",
+                ": the model has learned without any, so there is nobody to compare",
+            )
+        template = clone(model)  # the model may go on learning
+        share_features(model, template)
+        posed = pose_sums(template, stream.agreement, stream.summary, constrained=True)
+        assert posed.cells is not None
+        mass = float(stream.summary.moments.mass)
+        return cls(template, posed.problem, posed.cells, posed.problem.trace(), mass)
 
     def __len__(self) -> int:
         return len(self.epsilons)
@@ -163,14 +155,30 @@ class Frontier:
         )
 
     @property
+    def epsilons(self) -> Array:
+        """Decreasing: from the gap of the plain model to 0, or to the smallest there is."""
+        return self.path.epsilons
+
+    @property
+    def contrasts(self) -> Constraint:
+        """The constraint: compared and skipped pairs."""
+        assert self.problem.constraint is not None
+        return self.problem.constraint
+
+    @property
+    def reduction(self) -> Reduction:
+        """The problem in m numbers."""
+        return self.path.reduction
+
+    @property
     def multipliers(self) -> Array:
         """Marginal costs of the contrasts at the breakpoints, (n_breakpoints, m)."""
-        return 2.0 * self.nu
+        return 2.0 * self.path.multipliers
 
     @cached_property
     def mean_squared_errors(self) -> Array:
         """Training error at the breakpoints; it need not be monotone, as `objectives` are."""
-        return self.reduction.risk(self.nu) / self.mass
+        return self.reduction.risk(self.path.multipliers) / self.mass
 
     def objectives_at(self, epsilons: Any) -> Array:
         """Return Σ (y − f)² + alpha ‖w‖² for any epsilons: convex and decreasing."""
@@ -179,12 +187,12 @@ class Frontier:
     @cached_property
     def objectives(self) -> Array:
         """Σ (y − f)² + alpha ‖w‖² at the breakpoints, increasing."""
-        return self.reduction.objective(self.nu)
+        return self.reduction.objective(self.path.multipliers)
 
     @cached_property
     def gaps(self) -> Array:
         """Signed gap of every compared pair at the breakpoints, (n_breakpoints, n_pairs)."""
-        reached = self.reduction.contrasts_of(self.reduction.coefficients(self.nu))
+        reached = self.reduction.contrasts_of(self.reduction.coefficients(self.path.multipliers))
         return np.array([self.contrasts.gaps_of(row) for row in reached])
 
     def at(self, epsilon: float) -> FairRegressor:
@@ -210,10 +218,11 @@ class Frontier:
         """
         asked = self.epsilons if epsilons is None else np.atleast_1d(epsilons)
         x = self.reduction.coefficients(self._solve(asked))
-        coefficients, intercepts = self.model._from_solver(
-            self.data, self.choice, self.reduction.restore(x), self.reduction.intercepts(x)
+        features = self.problem.features
+        coefficients, intercepts = features.expand(
+            self.reduction.restore(x), self.reduction.intercepts(x)
         )
-        return self.model._predict_all(X, coefficients, intercepts, self.data.support)
+        return values_of_several(self.model, X, coefficients, intercepts, features.support)
 
     def _solve(self, epsilons: Array) -> Array:
         """Interpolate the multipliers."""
@@ -226,36 +235,19 @@ class Frontier:
                 f"epsilon={epsilons.min():g} cannot be reached: this frontier ends at "
                 f"{smallest:.6g}, where the model has no freedom left."
             )
-        increasing = self.epsilons[::-1]
-        columns = [np.interp(epsilons, increasing, nu) for nu in self.nu[::-1].T]
-        return np.array(columns).T
+        return self.path.at(epsilons)
 
     def _model(self, epsilon: float, multipliers: Array) -> FairRegressor:
         model: FairRegressor = clone(self.model).set_params(epsilon=float(epsilon))
         share_features(self.model, model)
         solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
         require_met(solution.violation, float(epsilon), float(self.epsilons[0]), self.contrasts)
-        model._accept(self.data, self.cells, self.contrasts, self.choice, [solution])
-        speak_up(model, [solution])
+        accept_solutions(model, self.problem, self.cells, [solution])
+        warn_about_fit(model, [solution])
         return model
 
 
-def _trace_sums(model: FairRegressor) -> Frontier:
-    """Pose the problem of the sums, of which nothing knows any row."""
-    stream = model.stream_
-    _require_square_loss(model)
-    if stream.agreement.scheme is None:
-        raise ValueError(
-            "sensitive_features is missing: the model has learned without any, so there is nobody "
-            "to compare; give every chunk its sensitive_features."
-        )
-    template = clone(model)  # the model may go on learning
-    share_features(model, template)
-    posed = pose_stream(template, stream, constrained=True)
-    return _trace(template, float(stream.summary.moments.mass), posed)
-
-
-def _require_square_loss(model: FairRegressor) -> None:
+def _require_square_loss(model: FairModel) -> None:
     if as_loss(model.loss, REGRESSION_LOSSES) != LOSSES["squared"]:
         raise ValueError(
             f"loss={model.loss!r}: only the square loss has an exact frontier. Fit FairRegressor "

@@ -15,20 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
 from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import CPU
 from gferm.arrays.foreign import as_numpy, back_to
 from gferm.arrays.threads import one_blas_at_a_time
-from gferm.estimators.kernel_machine import KernelMachine
-from gferm.estimators.outcome import unchanged_on_error
+from gferm.estimators.messages import unchanged_on_error
+from gferm.estimators.parameters import KernelMachine
 from gferm.estimators.transformer import FairTransformer
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import SensitiveBins
+from gferm.features.expansion import KernelFeatures
 from gferm.features.fair_kernel import FairKernel
-from gferm.features.kernel import (
-    not_semidefinite_error,
-)
+from gferm.features.kernel import Kernel, not_semidefinite_error
+from gferm.solver.cholesky import is_positive_semidefinite
 
 NOTHING = 1e-12  # share of κ(x, x) below which nothing is left of a kernel
-DIAGONAL_BLOCK = 64  # rows whose kernel with each other is evaluated for its diagonal
 
 
 class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairTransformer):  # type: ignore[misc]
@@ -57,7 +57,7 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         The training rows, or their kernel matrix for kernel="precomputed".
     cells_ : Cells
         Who was compared with whom, with counts.
-    contrasts_ : Contrasts
+    contrasts_ : Constraint
         Compared and skipped pairs.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -191,52 +191,58 @@ class FairKernelProjection(ClassNamePrefixFeaturesOutMixin, KernelMachine, FairT
         -------
         array of shape (n_samples,)
         """
-        if self.kernel == "precomputed":
+        if Kernel.of(self).is_given:
             raise ValueError(
                 "kernel='precomputed' does not tell κ(z, z); give it yourself: "
                 "fair_kernel_.diagonal(values, kernel_with_training_rows)."
             )
-        rows, kernel = self._validate(X), self._kernel()
+        rows, kernel = self._validate(X), Kernel.of(self)
         out = np.empty(rows.shape[0])
-        for part in row_blocks(rows.shape[0], 1, DIAGONAL_BLOCK):
-            values = kernel(rows[part]).diagonal()
+        for part in row_blocks(rows.shape[0], self._n_features_out):
+            values = kernel.diagonal(rows[part])
             out[part] = self.fair_kernel_.diagonal(values, self._kernel_rows(rows[part]))
         diagonal: Array = back_to(out, X)
         return diagonal
 
     def _learn(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Array:
         """Set every fitted attribute and give the original kernel matrix."""
+        kernel = Kernel.of(self)
         with unchanged_on_error(self):
             compared = self._compare(
                 X,
                 y,
                 sensitive_features,
                 sample_weight,
-                dtype=(np.float64, np.float32) if self.kernel == "precomputed" else np.float64,
-                accept_sparse=self._accept_sparse,
+                dtype=kernel.dtype if kernel.is_given else np.float64,
+                accept_sparse=kernel.accept_sparse,
             )
             with one_blas_at_a_time():
-                self._require_suitable(compared.X)
-                matrix, semidefinite = self._training_matrix(compared.X)
-                if not semidefinite:
-                    raise not_semidefinite_error(self._kernel(), fit_intercept=True)
+                kernel.require_suitable(compared.X)
+                rows = KernelFeatures(kernel, False, CPU, compared.X, None)
+                matrix, convex = rows.evaluate(CPU, is_positive_semidefinite)
+                if not convex:
+                    raise not_semidefinite_error(kernel, fit_intercept=True)
                 self.fair_kernel_ = FairKernel.of(matrix, compared.columns)
             self.X_fit_ = compared.X
-            self.cells_, self.contrasts_ = compared.cells, compared.contrasts
+            self.cells_, self.contrasts_ = compared.cells, compared.constraint
         whole, along = matrix.diagonal(), self.fair_kernel_.coordinates
         if (whole - np.einsum("ij,ij->i", along, along) <= NOTHING * whole.max()).all():
-            compared.warn_that_nothing_is_left("kernel", stacklevel=5)
+            compared.warn_that_nothing_is_left("kernel")
         return np.asarray(matrix)
 
     def _validate(self, X: Any) -> Any:
         check_is_fitted(self)
         return validate_data(
-            self, as_numpy(X), dtype=np.float64, accept_sparse=self._accept_sparse, reset=False
+            self,
+            as_numpy(X),
+            dtype=np.float64,
+            accept_sparse=Kernel.of(self).accept_sparse,
+            reset=False,
         )
 
     def _kernel_rows(self, X: Any) -> Array:
         rows = np.empty((X.shape[0], self._n_features_out))
-        self._kernel().fill(rows, X, self.X_fit_)
+        Kernel.of(self).fill(rows, X, self.X_fit_)
         return rows
 
     @property

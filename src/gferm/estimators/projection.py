@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy, back_to
-from gferm.estimators.outcome import unchanged_on_error
+from gferm.estimators.messages import unchanged_on_error
 from gferm.estimators.transformer import FairTransformer
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import SensitiveBins
@@ -52,7 +52,7 @@ class FairProjection(OneToOneFeatureMixin, FairTransformer):  # type: ignore[mis
         Q, an orthonormal basis of what is removed.
     cells_ : Cells
         Who was compared with whom, with counts.
-    contrasts_ : Contrasts
+    contrasts_ : Constraint
         Compared and skipped pairs.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -113,9 +113,9 @@ class FairProjection(OneToOneFeatureMixin, FairTransformer):  # type: ignore[mis
                 X, y, sensitive_features, sample_weight, dtype=FLOATS, accept_sparse=("csr", "csc")
             )
             self.directions_ = contrast_directions(compared.X, compared.columns)
-            self.cells_, self.contrasts_ = compared.cells, compared.contrasts
+            self.cells_, self.contrasts_ = compared.cells, compared.constraint
         if used_up(self.directions_).all():
-            compared.warn_that_nothing_is_left("features", stacklevel=4)
+            compared.warn_that_nothing_is_left("features")
         return self
 
     def transform(self, X: Any) -> Array:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gferm.arrays import Array
-from gferm.arrays.foreign import back_to
 from gferm.estimators.base import FairModel
 from gferm.estimators.export import as_kernel_ridge, as_ridge
+from gferm.estimators.labels import Labels, NumberLabels
 from gferm.estimators.streaming import can_stream, learn_chunk
-from gferm.fairness.bins import BinsLike
-from gferm.fairness.cells import SensitiveBins
-from gferm.losses import REGRESSION_LOSSES, Loss
 
 
 class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
@@ -103,7 +96,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         The constraint: compared and skipped pairs.
     violation_ : float
         The constraint's left-hand side reached on the training rows, in the units of epsilon, as
-        the solver computes it; ``contrasts_.gaps(model.predict(X))`` looks from outside.
+        the solver computes it; ``contrasts_.gaps(model.predict(X), y, s)`` looks from outside.
     active_ : bool
         False when the plain model already meets the constraint.
     objective_, duality_gap_ : float
@@ -125,82 +118,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = REGRESSION_LOSSES
-    _label_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
-
-    def __init__(
-        self,
-        loss: str | Loss = "squared",
-        *,
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
-        alpha: float = 1.0,
-        epsilon: float | None = 0.0,
-        epsilon_scale: str = "mean",
-        y_bins: BinsLike = 10,
-        s_bins: SensitiveBins = "auto",
-        intersectional: bool = True,
-        match: str = "prediction",
-        min_cell_size: int = 1,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-        device: str | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            alpha=alpha,
-            epsilon=epsilon,
-            epsilon_scale=epsilon_scale,
-            y_bins=y_bins,
-            s_bins=s_bins,
-            intersectional=intersectional,
-            match=match,
-            min_cell_size=min_cell_size,
-            fit_intercept=fit_intercept,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            device=device,
-            random_state=random_state,
-        )
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> FairRegressor:
-        """Learn the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Training rows, or the kernel matrix for kernel="precomputed".
-        y : array of shape (n_samples,)
-            Target.
-        sensitive_features : array, Series, data frame or dict of columns
-            The sensitive attributes, one row per sample; required unless epsilon is None.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights of the risk and of the cell means.
-
-        Returns
-        -------
-        self : FairRegressor
-        """
-        return self._fit(X, y, sensitive_features, sample_weight)
+    labels: ClassVar[Labels] = NumberLabels()
 
     @available_if(can_stream)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -230,22 +148,6 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
         learn_chunk(self, X, y, sensitive_features, sample_weight)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Predict; the sensitive attributes are not needed.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            For kernel="precomputed", the kernel between these and the training rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        answers: Array = back_to(self._answers(self._predict_models(X)), X)
-        return answers
-
     def to_sklearn(self) -> Any:
         """Return the same predictor as a plain scikit-learn object, so serving needs no gferm.
 
@@ -256,20 +158,4 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
             which KernelRidge lacks, a TransformedTargetRegressor adds it to KernelRidge's output.
         """
         check_is_fitted(self)
-        return as_ridge(self) if self.kernel == "linear" else as_kernel_ridge(self)
-
-    def _check_labels(self, y: npt.NDArray[Any]) -> Array:
-        return y.astype(np.float64, copy=False)
-
-    def _targets(self, y: Array) -> list[Array]:
-        return [y]
-
-    def _label_bins(self, y: Array) -> Any:
-        return self.y_bins
-
-    def _answers(self, values: Array) -> Array:
-        return values[..., 0, :]
-
-    def _shape(self, values: Array) -> Any:
-        """One model: without the axis of the models."""
-        return values[0]
+        return as_ridge(self) if hasattr(self, "coef_") else as_kernel_ridge(self)

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,35 +21,29 @@ from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy, device_for
 from gferm.estimators.agreement import (
     Agreement,
-    Columns,
     asked_of,
     require_same_attributes,
     require_same_parameters,
     warn_of_shifted_bins,
 )
-from gferm.estimators.outcome import speak_up, unchanged_on_error
-from gferm.estimators.training import (
-    TrainingData,
-    read_sensitive,
-    require_every_row_in_a_bin,
-    resolve_scheme,
-)
+from gferm.estimators.base import FairModel, accept_solutions, comparison_of, settings_of
+from gferm.estimators.messages import unchanged_on_error, warn_about_fit
+from gferm.estimators.reading import Columns, TrainingRows, read_rows, read_sensitive
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import Cells, CellScheme
-from gferm.fairness.constraint import Contrasts
-from gferm.features.kernel import require_finite
-from gferm.features.nystroem import Landmarks
+from gferm.fairness.comparison import Comparison, require_every_row_in_a_bin
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.membership import sort_rows
+from gferm.features.landmarks import Landmarks
+from gferm.features.linear import SummedFeatures
+from gferm.features.origin import Origin
+from gferm.features.space import FunctionSpace
+from gferm.features.summary import Summary, constrain, summarize_rows
 from gferm.losses import LOSSES, as_loss
-from gferm.solver.choice import SolverChoice, factorize_system
-from gferm.solver.origin import Origin
-from gferm.solver.projection import Solution, project
-from gferm.solver.summary import Summary, constrain, summarize_rows
-from gferm.solver.system import FactorizedSystem
+from gferm.solver.problem import LearningProblem
+from gferm.solver.projection import Solution
 
-if TYPE_CHECKING:
-    from gferm.estimators.base import FairModel
-
-Rows = tuple[Any, Any, Any, Any]
+Given = tuple[Any, Any, Any, Any]
 """X, y, sensitive features and sample weight of a chunk, as the user gave them."""
 
 
@@ -75,12 +68,12 @@ class Stream:
 
 def can_stream(model: FairModel) -> bool:
     """Return whether there is a partial_fit; else an AttributeError, whose cause says why not."""
-    if as_loss(model.loss, model._losses) != LOSSES["squared"]:
+    if as_loss(model.loss, model.labels.losses) != LOSSES["squared"]:
         raise AttributeError(
             f"loss={model.loss!r}: only the square loss can be learned chunk by chunk; use "
             "loss='squared', or fit on all rows."
         )
-    if model.kernel != "linear" and model.n_landmarks is None and isinstance(model.landmarks, str):
+    if not FunctionSpace.of(model).is_summable:
         raise AttributeError(
             f"kernel={model.kernel!r} without landmarks needs all rows at once; set n_landmarks, "
             "such as n_landmarks=1000, or use kernel='linear'."
@@ -90,7 +83,7 @@ def can_stream(model: FairModel) -> bool:
 
 def read_chunk(
     model: FairModel, X: Any, y: Any, s: Any, weight: Any, *, first: bool
-) -> tuple[TrainingData, Columns | None] | None:
+) -> tuple[TrainingRows, Columns | None] | None:
     """Check a chunk, of which the first settles the features; None if no row has a weight."""
     if np.size(as_numpy(y)) == 0:  # a filter may leave nothing of a night's rows
         return None
@@ -99,15 +92,15 @@ def read_chunk(
         and np.size(as_numpy(weight)) == np.size(as_numpy(y))
         and not np.any(as_numpy(weight))
     )
-    data = model._read_rows(X, y, None if idle else weight, reset=first)
+    rows = read_rows(model, X, y, None if idle else weight, reset=first)
     plain = model.epsilon is None and s is None
-    columns = None if plain else read_sensitive(s, data, like=(X, y))
-    return None if idle else (data, columns)
+    columns = None if plain else read_sensitive(s, rows, like=(X, y))
+    return None if idle else (rows, columns)
 
 
 def agree(
     model: FairModel,
-    data: TrainingData,
+    rows: TrainingRows,
     columns: Columns | None,
     *,
     scheme: CellScheme | None = None,
@@ -116,41 +109,46 @@ def agree(
     """Settle what is not given on the first rows."""
     first_shares: tuple[Array, ...] = ()
     if scheme is None and columns is not None:
-        bins = model._label_bins(data.y)
-        scheme = resolve_scheme(model, data.y, columns, data.weight, bins)
-        first_shares = scheme.assign(data.y, columns, data.weight).shares
+        scheme = comparison_of(model, rows.y).resolve(rows.y, columns, rows.weight)
+        first_shares = sort_rows(scheme, rows.y, columns, rows.weight).cells.shares
+    space = FunctionSpace.of(model)
     if landmarks is None:
-        found = model._find_landmarks(data.X)
+        found = space.find_landmarks(rows.X, getattr(model, "feature_names_in_", None))
     else:
-        found = Landmarks.at(landmarks, model._kernel())
+        found = Landmarks.at(landmarks, space.kernel)
     origin = Origin.near_the_mean(
-        _features(data, found),
-        model._target_table(data.y),
-        data.weight,
+        _summed(space, rows, found),
+        np.column_stack(model.labels.targets(rows.y)),
+        rows.weight,
         fit_intercept=model.fit_intercept,
     )
     return Agreement(
         scheme,
         found,
         origin,
-        model._kernel(),
+        space.kernel,
         model.fit_intercept,
         asked_of(model),
         first_shares,
     )
 
 
+def _summed(space: FunctionSpace, rows: TrainingRows, landmarks: Landmarks | None) -> Any:
+    """Return what the sums are taken of."""
+    return space.summable(landmarks, rows.device, rows.X, rows.weight).summed
+
+
 def summarize_chunk(
-    model: FairModel, data: TrainingData, columns: Columns | None, agreement: Agreement
+    model: FairModel, rows: TrainingRows, columns: Columns | None, agreement: Agreement
 ) -> Summary:
     """Take the sums of one chunk, all of whose rows must lie in the bins."""
-    scheme, cells = agreement.scheme, None
+    scheme, members = agreement.scheme, None
     require_same_parameters(model, agreement)
     require_same_attributes(scheme, columns)
     if scheme is not None and columns is not None:
-        cells = scheme.assign(data.y, columns, data.weight)
+        members = sort_rows(scheme, rows.y, columns, rows.weight)
         try:
-            require_every_row_in_a_bin(scheme, cells, data.y, columns, all_bins_filled=False)
+            require_every_row_in_a_bin(members, rows.y, columns, all_bins_filled=False)
         except ValueError as error:
             if not agreement.first_shares:
                 raise
@@ -158,14 +156,16 @@ def summarize_chunk(
                 f"{error} Bins that are not given were settled on the first chunk: give s_bins as "
                 "edges or Bins.categories([...]), and y_bins as edges."
             ) from error
-    rows, targets = _features(data, agreement.landmarks), model._target_table(data.y)
-    origin = agreement.origin
+    summed = _summed(FunctionSpace.of(model), rows, agreement.landmarks)
+    targets, origin = np.column_stack(model.labels.targets(rows.y)), agreement.origin
     if agreement.fit_intercept:
-        origin = origin.or_nearer(rows, targets, data.weight)
-    return summarize_rows(rows, targets, data.weight, cells, origin, data.device)
+        origin = origin.or_nearer(summed, targets, rows.weight)
+    return summarize_rows(summed, targets, rows.weight, members, origin, rows.device)
 
 
-def sum_chunk(model: FairModel, agreement: Agreement, rows: Rows, *, number: int) -> Summary | None:
+def sum_chunk(
+    model: FairModel, agreement: Agreement, rows: Given, *, number: int
+) -> Summary | None:
     """Take the sums of a chunk that is not the first; None if no row has a weight.
 
     Nothing but the sums is made or changed: several chunks may be summed at once.
@@ -175,7 +175,7 @@ def sum_chunk(model: FairModel, agreement: Agreement, rows: Rows, *, number: int
         return None if found is None else summarize_chunk(model, *found, agreement)
 
 
-def open_stream(model: FairModel, rows: Rows, *, number: int, **settled: Any) -> Stream | None:
+def open_stream(model: FairModel, rows: Given, *, number: int, **settled: Any) -> Stream | None:
     """Start with the first chunk; None if none of its rows has a weight.
 
     ``settled``: scheme and landmarks, if known.
@@ -212,63 +212,50 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
                 raise
             _forget(model)
             return
-        speak_up(model, [solution])  # a warning may be an error, and the chunk is not learned then
+        warn_about_fit(model, [solution])  # if that is an error, the chunk is not learned
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
-    """The learning problem of a stream, factorised: what `FairModel._accept` wants beside it."""
+class PosedSums:
+    """The learning problem of sums, and the table of their cells."""
 
+    problem: LearningProblem
     cells: Cells | None
-    contrasts: Contrasts | None
-    factorized: FactorizedSystem
-    choice: SolverChoice
-    data: TrainingData
 
 
-def pose_stream(model: FairModel, stream: Stream, *, constrained: bool) -> Posed:
-    """Write the learning problem of the sums, and do the one factorisation.
+def pose_sums(
+    model: FairModel, agreement: Agreement, summary: Summary, *, constrained: bool
+) -> PosedSums:
+    """Write the learning problem of sums.
 
     Where it is not to be ``constrained``, it may lack anybody to compare.
     """
-    agreement, summary = stream.agreement, stream.summary
     require_same_parameters(model, agreement)
-    cells, contrasts, landmarks = None, None, agreement.landmarks
-    if landmarks is not None:
-        summary = summary.finished(partial(landmarks.finish, device=device_for(model.device, None)))
+    cells: Cells | None = None
+    constraint: Constraint | None = None
     probe = np.zeros((summary.moments.shift.size, 0))
     if agreement.scheme is not None:
         try:
-            cells, contrasts, probe = constrain(
-                summary,
-                agreement.scheme,
-                match=model.match,
-                min_cell_size=model.min_cell_size,
-                epsilon_scale=model.epsilon_scale,
-            )
+            comparison = Comparison.of(model)
+            cells, constraint, probe = constrain(summary, agreement.scheme, comparison)
         except NothingToCompareError:
             if constrained:
                 raise
-    system = summary.system(probe, fit_intercept=model.fit_intercept)
-    require_finite(system.matrix, model._kernel())
-    if landmarks is not None:
-        system = system.read_by(None, landmarks.basis)
-    choice = model._choose_for((system.matrix.shape[0], model.n_features_in_), landmarks)
-    strict = model.solver == "cholesky"
-    factorized, choice = factorize_system(
-        system, model.alpha, choice, alpha=model.alpha, strict=strict
-    )
-    nobody = TrainingData(None, None, np.empty(0), None, None, landmarks=landmarks)
-    return Posed(cells, contrasts, factorized, choice, nobody)
+    device = device_for(model.device, None)
+    like = FunctionSpace.of(model).summable(agreement.landmarks, device)
+    features, sums_hold_it = SummedFeatures.of(like, summary.moments), np.empty(0)
+    problem = LearningProblem(features, [sums_hold_it], constraint, probe, settings_of(model))
+    return PosedSums(problem, cells)
 
 
 def solve_stream(model: FairModel) -> Solution:
     """Solve the learning problem of the sums in ``stream_``, and set the fitted attributes."""
-    posed = pose_stream(model, model.stream_, constrained=model.epsilon is not None)
-    solution = project(posed.factorized.reduce(), posed.contrasts, model.epsilon)
-    model._accept(posed.data, posed.cells, posed.contrasts, posed.choice, [solution])
+    agreement, summary = model.stream_.agreement, model.stream_.summary
+    posed = pose_sums(model, agreement, summary, constrained=model.epsilon is not None)
+    (solution,) = posed.problem.solve()
+    accept_solutions(model, posed.problem, posed.cells, [solution])
     if posed.cells is not None:
-        warn_of_shifted_bins(posed.cells, model.stream_.agreement.first_shares)
+        warn_of_shifted_bins(posed.cells, agreement.first_shares)
     return solution
 
 
@@ -281,15 +268,10 @@ def _forget(model: FairModel) -> None:
 
 @contextmanager
 def naming_chunk(number: int, place: str | None = None) -> Iterator[None]:
-    """Say in which chunk an error arose."""
+    """Name the chunk in which an error arose."""
     try:
         yield
     except (TypeError, ValueError) as error:
         kind = type(error) if type(error) in (TypeError, NothingToCompareError) else ValueError
         where = "" if place is None else f" ({place})"
         raise kind(f"Chunk {number}{where}: {error}") from error
-
-
-def _features(data: TrainingData, landmarks: Landmarks | None) -> Any:
-    """Return what the sums are taken of."""
-    return data.X if landmarks is None else landmarks.features(data.X, data.device)

@@ -5,7 +5,6 @@ A transformer sees labels of any kind, only to compare people of equal label wit
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -17,12 +16,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from gferm.arrays.foreign import as_numpy
-from gferm.estimators.training import compare_cells, read_label, read_weight, validate_rows
-from gferm.exceptions import ConstantModelWarning
+from gferm.estimators.base import compare_rows
+from gferm.estimators.reading import read_label, read_weight, validate_rows
+from gferm.exceptions import ConstantModelWarning, warn_user
 from gferm.fairness.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
 from gferm.fairness.cells import Cells
-from gferm.fairness.constraint import Contrasts
-from gferm.fairness.sensitive import read_sensitive_features
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.sensitive import missing_error, read_sensitive_features
 
 AUTO_LABEL_BINS = 10
 
@@ -36,30 +37,25 @@ class ComparedRows:
     X : array or sparse matrix of shape (n_samples, n_features)
     columns : sparse array of shape (n_samples, m)
         C, with empty rows for rows of weight zero.
-    cells, contrasts : of the rows with positive weight only
+    cells, constraint : of the rows with positive weight only
     """
 
     X: Any
     columns: sparse.csr_array
     cells: Cells
-    contrasts: Contrasts
+    constraint: Constraint
 
-    def warn_that_nothing_is_left(self, what: str, stacklevel: int) -> None:
-        """Say that only constants are fair."""
-        warnings.warn(
-            f"The {self.contrasts.n_contrasts} contrasts use up the {what}: only constant models "
+    def warn_that_nothing_is_left(self, what: str) -> None:
+        """Warn that only constants are fair."""
+        warn_user(
+            f"The {self.constraint.n_contrasts} contrasts use up the {what}: only constant models "
             "are fair. Use fewer y_bins or s_bins, more features or a richer kernel.",
             ConstantModelWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
 class FairTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of FairProjection and FairKernelProjection; see there for the parameters."""
-
-    # What compare_cells reads of an estimator and a representation cannot choose.
-    match: ClassVar[str] = "prediction"
-    epsilon_scale: ClassVar[str] = "mean"
 
     y_bins: Any
     s_bins: Any
@@ -84,30 +80,26 @@ class FairTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Check all that was given to `fit` and settle who is compared with whom."""
         rows, label = validate_rows(self, as_numpy(X), as_numpy(y), ensure_min_samples=2, **checks)
         label = read_label(label)
-        self._require_sensitive(sensitive_features)
+        if sensitive_features is None:
+            raise missing_error(
+                "fit(X, y, sensitive_features=...), one row per sample. In a Pipeline, call "
+                "set_config(enable_metadata_routing=True) of sklearn and "
+                f"{type(self).__name__}(...).set_fit_request(sensitive_features=True)"
+            )
         attributes = read_sensitive_features(sensitive_features, label.size, like=(X, y))
         weight = read_weight(as_numpy(sample_weight), rows)
         # A row of weight zero is no row …
         kept = np.ones(label.size, dtype=bool) if weight is None else weight > 0.0
-        cells, contrasts = compare_cells(
-            self,
+        members, constraint, columns = compare_rows(
+            Comparison.of(self, y_bins=label_bins(self.y_bins, label[kept])),
             label[kept],
             tuple(column.keep(kept) for column in attributes),
             None if weight is None else weight[kept],
-            label_bins(self.y_bins, label[kept]),
+            (),
         )
         # … but it has a representation like any other.
         place = sparse.eye_array(label.size, format="csr")[:, np.flatnonzero(kept)]
-        return ComparedRows(rows, (place @ contrasts.columns).tocsr(), cells, contrasts)
-
-    def _require_sensitive(self, sensitive_features: Any) -> None:
-        if sensitive_features is None:
-            name = type(self).__name__
-            raise ValueError(
-                "sensitive_features is missing: pass fit(X, y, sensitive_features=...), one row "
-                "per sample. In a Pipeline, call set_config(enable_metadata_routing=True) of "
-                f"sklearn and {name}(...).set_fit_request(sensitive_features=True)."
-            )
+        return ComparedRows(rows, (place @ columns).tocsr(), members.cells, constraint)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -53,9 +53,7 @@ def read_sensitive_features(
         The X and y it belongs to; pandas objects must agree in their index.
     """
     if sensitive_features is None:
-        raise ValueError(
-            "sensitive_features is missing: pass sensitive_features=..., one row per sample."
-        )
+        raise missing_error("sensitive_features=..., one row per sample")
     parts = _split(sensitive_features)
     for (_, values), other in product(parts, like):
         _check_same_index(values, other)
@@ -71,6 +69,11 @@ def read_sensitive_features(
                 f"are {n_samples} samples; pass one row per sample, in the same order."
             )
     return columns
+
+
+def missing_error(what_to_pass: str, why: str = "") -> ValueError:
+    """Return the error for attributes that were left out, by a slip or not."""
+    return ValueError(f"sensitive_features is missing{why}: pass {what_to_pass}.")
 
 
 def _split(features: Any) -> list[tuple[str, Any]]:

@@ -53,7 +53,7 @@ class KernelFeatures(RowFeatures):
         self, target: Array, columns: sparse.csr_array, *, home: Device, test: Test, revisits: bool
     ) -> System:
         """Evaluate the kernel, and write the problem in the coefficients."""
-        matrix, convex = self._matrix(home, test)
+        matrix, convex = self.evaluate(home, test)
         system = kernel_system(
             matrix,
             target,
@@ -68,7 +68,7 @@ class KernelFeatures(RowFeatures):
 
     def matrix(self, home: Device, test: Test) -> Any:
         """Evaluate the kernel, which must be semi-definite, centred if there is an intercept."""
-        matrix, convex = self._matrix(home, test)
+        matrix, convex = self.evaluate(home, test)
         if not convex:
             centred = home.empty(*matrix.shape)
             centred[...] = matrix
@@ -86,14 +86,15 @@ class KernelFeatures(RowFeatures):
         means : array of shape (n,)
             What centring took away; zeros if it did not.
         """
-        matrix, convex = self._matrix(home, test)
+        matrix, convex = self.evaluate(home, test)
         if convex:
             return matrix, np.zeros(len(matrix))
         means = center_kernel(matrix, self.weight)
         self._require_semidefinite(matrix, test)
         return matrix, means
 
-    def _matrix(self, home: Device, test: Test) -> tuple[Any, bool]:
+    def evaluate(self, home: Device, test: Test) -> tuple[Any, bool]:
+        """Evaluate the kernel, and tell whether it is positive semi-definite on these rows."""
         X = self.kernel.rows(self.X)
         matrix = self.kernel.training_matrix(X, home)
         require_finite(matrix, self.kernel)

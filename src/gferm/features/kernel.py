@@ -66,6 +66,11 @@ class Kernel:
         return not (callable(self.metric) or self.is_given)
 
     @property
+    def needs_intercept(self) -> bool:
+        """Whether the matrix is positive semi-definite only once it is centred."""
+        return self.metric == "additive_chi2"
+
+    @property
     def takes_counts(self) -> bool:
         """Whether X must not have negative values."""
         return self.metric in NONNEGATIVE_ONLY
@@ -245,7 +250,7 @@ def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
     remedy = "use another kernel, or other gamma, degree and coef0"
     if kernel.is_given:
         remedy = "check how the matrix passed as X was made; K + c·I or its positive part may do"
-    elif kernel.metric == "additive_chi2" and not fit_intercept:
+    elif kernel.needs_intercept and not fit_intercept:
         remedy = "set fit_intercept=True, with which this kernel is admissible"
     return ValueError(
         f"kernel={kernel.metric!r} is not positive semi-definite on these data: its matrix has "

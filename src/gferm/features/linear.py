@@ -124,7 +124,7 @@ class LandmarkFeatures(LinearFeatures):
         features = np.empty(rows.shape)
 
         def fill(doubles: int) -> None:
-            for part in row_blocks(*features.shape, doubles):
+            for part in row_blocks(rows.shape[0], rows.shape[1], doubles):
                 features[part] = self.finish(device.get(rows[part]).T).T
 
         fewer_if_full(fill, device.at_once(2**22), rows.shape, device)

@@ -6,7 +6,7 @@ linear, on landmarks, or in the rows themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -132,21 +132,24 @@ class FunctionSpace:
             The share of the rows that the smallest part to be learned has.
         """
         given = self.kernel, self.fit_intercept, device, X, weight
-        if landmarks is not None:
-            if landmarks.kernel != self.kernel:
-                landmarks = Landmarks.at(landmarks.points, self.kernel)
-            return LandmarkFeatures(*given, landmarks)
-        if form_of(self.kernel, int(smallest_part * X.shape[0]), X.shape[1]) == "linear":
-            return LinearFeatures(*given)
+        few = form_of(self.kernel, int(smallest_part * X.shape[0]), X.shape[1]) == "linear"
+        if landmarks is not None or few:
+            return self.summable(landmarks, device, X, weight)
         if self.kernel.is_linear:
             return WideFeatures.about_the_mean(LinearFeatures(*given))
         return KernelFeatures(*given, X_all, kept)
 
-    def features_of_sums(self, landmarks: Landmarks | None, device: Device) -> LinearFeatures:
-        """Return the features of rows that are gone, to make sense of their sums."""
-        given = self.kernel, self.fit_intercept, device, None, None
-        return LinearFeatures(*given) if landmarks is None else LandmarkFeatures(*given, landmarks)
-
-    def with_kernel(self, kernel: Kernel) -> FunctionSpace:
-        """Return the same under another kernel."""
-        return replace(self, kernel=kernel)
+    def summable(
+        self,
+        landmarks: Landmarks | None,
+        device: Device = CPU,
+        X: Any = None,
+        weight: Array | None = None,
+    ) -> LinearFeatures:
+        """Return the features whose sums are learned from, of rows or of none."""
+        given = self.kernel, self.fit_intercept, device, X, weight
+        if landmarks is None:
+            return LinearFeatures(*given)
+        if landmarks.kernel != self.kernel:
+            landmarks = Landmarks.at(landmarks.points, self.kernel)
+        return LandmarkFeatures(*given, landmarks)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from sklearn.exceptions import UndefinedMetricWarning
 
 from gferm.arrays import Array, Codes
+from gferm.exceptions import warn_user
 from gferm.fairness.cells import Cells, Partition
 
 
@@ -133,10 +133,9 @@ def average_gaps(values: CellValues, average: str, min_cell_size: int = 1) -> Ar
 
 def nothing_to_compare() -> float:
     """Return NaN with a warning: no gap is not a gap of zero."""
-    warnings.warn(
+    warn_user(
         "No label bin holds two populated groups, so there is nothing to compare: the fairness "
         "measure is NaN. Use fewer bins or a smaller min_cell_size.",
         UndefinedMetricWarning,
-        stacklevel=4,
     )
     return float("nan")

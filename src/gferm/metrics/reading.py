@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array, column_o
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
-from gferm.exceptions import OutsideBinsWarning
+from gferm.exceptions import OutsideBinsWarning, warn_user
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import Cells, SensitiveBins
 from gferm.fairness.comparison import Comparison
@@ -90,18 +89,16 @@ def sort_into_cells(
             "or give s_bins a number."
         )
     if cells.scores:
-        warnings.warn(
+        warn_user(
             f"{list(cells.scores)} are taken as continuous and belong to no "
             "cell, so this measure does not judge them; use sensitive_correlation for these.",
             OutsideBinsWarning,
-            stacklevel=3,
         )
     if outside:
-        warnings.warn(
+        warn_user(
             f"{outside} values of y_true or sensitive_features lie in no bin and are left "
             "out; widen the outer edges of y_bins or s_bins to count them.",
             OutsideBinsWarning,
-            stacklevel=3,
         )
     return rows.y, rows.predictions, rows.membership
 

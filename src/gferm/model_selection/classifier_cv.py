@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
 from gferm.estimators.base import FairModel
-from gferm.estimators.classifier import ClassBins, FairClassifier, _has_probabilities
-from gferm.fairness.cells import SensitiveBins
-from gferm.losses import Loss
-from gferm.model_selection.grid import KernelGrid
-from gferm.model_selection.judge import EchoClassifier
-from gferm.model_selection.rows import SearchRows
-from gferm.model_selection.search import PASSED_ON, FairSearch, Selection
+from gferm.estimators.classifier import ClassBins, FairClassifier, has_probabilities
+from gferm.model_selection.search import FairSearch
 
 
 class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
@@ -116,108 +109,18 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
     ['alpha', 'epsilon']
     """
 
-    _model: ClassVar[type[FairModel]] = FairClassifier
-    _default_scoring: ClassVar[str] = "accuracy"
+    model: ClassVar[type[FairModel]] = FairClassifier
+    default_scoring: ClassVar[str] = "accuracy"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: constraint
-            for name, constraint in FairClassifier._parameter_constraints.items()
-            if name in PASSED_ON
-        },
         **FairSearch._parameter_constraints,
+        "y_bins": FairClassifier._parameter_constraints["y_bins"],
     }
 
     def __init__(
-        self,
-        loss: str | Loss = "hinge",
-        *,
-        alphas: Any = None,
-        gammas: Any = None,
-        epsilons: Any = (0.0,),
-        kernel: str | Callable[..., float] = "rbf",
-        kernel_grid: KernelGrid | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
-        epsilon_scale: str = "mean",
-        y_bins: ClassBins = "classes",
-        s_bins: SensitiveBins = "auto",
-        intersectional: bool = True,
-        match: str = "prediction",
-        min_cell_size: int = 1,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-        cv: Any = None,
-        scoring: Any = None,
-        unfairness: Any = "auto",
-        selection: Selection = "nvp",
-        tolerance: float = 0.1,
-        device: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
+        self, loss: Any = "hinge", *, y_bins: ClassBins = "classes", **parameters: Any
     ) -> None:
-        super().__init__(
-            loss,
-            alphas=alphas,
-            gammas=gammas,
-            epsilons=epsilons,
-            kernel=kernel,
-            kernel_grid=kernel_grid,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            epsilon_scale=epsilon_scale,
-            y_bins=y_bins,
-            s_bins=s_bins,
-            intersectional=intersectional,
-            match=match,
-            min_cell_size=min_cell_size,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_iter=max_iter,
-            cv=cv,
-            scoring=scoring,
-            unfairness=unfairness,
-            selection=selection,
-            tolerance=tolerance,
-            device=device,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> FairClassifierCV:
-        """Try every setting on held-out rows, choose one, and fit it on all rows.
-
-        Parameters
-        ----------
-        X, y, sensitive_features
-            As in `FairClassifier.fit`.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights of the rows, in training and in both measures.
-        groups : array of shape (n_samples,), default=None
-            For splitters such as GroupKFold.
-
-        Returns
-        -------
-        self : FairClassifierCV
-        """
-        return self._fit(X, y, sensitive_features, sample_weight, groups)
+        super().__init__(loss, y_bins=y_bins, **parameters)
 
     def decision_function(self, X: Any) -> Array:
         """Return the decisions of the chosen model, as `FairClassifier.decision_function`."""
@@ -225,14 +128,9 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         decisions: Array = self.best_estimator_.decision_function(X)
         return decisions
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; only for loss="log_loss"."""
         check_is_fitted(self)
         probabilities: Array = self.best_estimator_.predict_proba(X)
         return probabilities
-
-    def _make_echo(self, rows: SearchRows) -> FairModel:
-        echo = EchoClassifier(self.loss)
-        echo.classes_ = np.unique(rows.data[0].y)
-        return echo

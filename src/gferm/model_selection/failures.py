@@ -5,7 +5,6 @@ Figures have the shape (n_folds, 3, n_settings): error, unfairness, and 1 where 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from gferm.arrays import Array
+from gferm.exceptions import warn_user
 from gferm.model_selection.folds import SearchFold
 
 
@@ -27,29 +27,27 @@ def require_an_answer(
         )
 
 
-def speak_up(
+def warn_about_search(
     params: Sequence[dict[str, Any]],
     figures: Array,
     folds: Sequence[SearchFold],
     unconverged: int,
     tol: float,
 ) -> None:
-    """Return what the user should know of a search that succeeded."""
+    """Warn of what the user should know of a search that succeeded."""
     failed = ~np.isfinite(figures[:, 0])
     if failed.any():
-        warnings.warn(
+        warn_user(
             f"{int(failed.any(axis=0).sum())} of {failed.shape[1]} settings failed in a fold and "
             f"cannot be chosen; their mean error is NaN. {_first_failure(params, figures, folds)}",
             FitFailedWarning,
-            stacklevel=5,
         )
     if unconverged:
-        warnings.warn(
+        warn_user(
             f"{unconverged} of {int(figures[:, 2].sum())} models did not reach tol={tol:g} in "
             "max_iter iterations, so their figures are approximate. Use a larger max_iter, tol or "
             "smallest alpha, or scale X.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

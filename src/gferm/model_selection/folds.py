@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness.cells import Cells
-from gferm.fairness.constraint import Contrasts
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.membership import Membership
 from gferm.solver.crossval import Fold
 
 Rows = npt.NDArray[np.intp]
-BuildContrasts = Callable[[Rows], Contrasts]
+Compare = Callable[[Rows], tuple[Constraint, sparse.csr_array]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class SearchFold(Fold):
 
     Attributes
     ----------
-    cells : Cells or None
+    members : Membership or None
         Of the test part.
     dropped : int
         Pairs that all rows compare but this training part does not.
@@ -40,7 +42,7 @@ class SearchFold(Fold):
         Why nothing can be compared, or learned, in this fold; empty if something can.
     """
 
-    cells: Cells | None
+    members: Membership | None
     dropped: int
     problem: str
 
@@ -89,17 +91,22 @@ def name_of(cv: Any) -> str:
 
 
 def make_fold(
-    train: Rows, test: Rows, cells: Cells | None, contrasts: Contrasts | None, build: BuildContrasts
+    train: Rows,
+    test: Rows,
+    members: Membership | None,
+    constraint: Constraint | None,
+    compare: Compare,
 ) -> SearchFold:
     """Compare the cells of the training rows."""
-    if cells is None or contrasts is None:
-        return SearchFold(train, test, None, None, 0, "")
-    judged, n_pairs = cells.take(test), len(contrasts.compared)
+    nothing = no_contrasts(train.size)
+    if members is None or constraint is None:
+        return SearchFold(train, test, None, nothing, None, 0, "")
+    judged, n_pairs = members.take(test), len(constraint.compared)
     try:
-        own = build(train)
+        own, columns = compare(train)
     except NothingToCompareError as error:
-        return SearchFold(train, test, None, judged, n_pairs, str(error))
-    return SearchFold(train, test, own, judged, n_pairs - len(own.compared), "")
+        return SearchFold(train, test, None, nothing, judged, n_pairs, str(error))
+    return SearchFold(train, test, own, columns, judged, n_pairs - len(own.compared), "")
 
 
 def _rows(given: Any, n_samples: int) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
+from gferm.exceptions import warn_user
 from gferm.solver.crossval import Grid
 
 PAPER_ALPHAS = tuple((10.0 ** np.arange(-4, 4.25, 0.5)).tolist())
@@ -60,7 +60,7 @@ def read_grid(
     }
     if twice:
         found = ", ".join(f"{name} has {values} more than once" for name, values in twice.items())
-        warnings.warn(f"{found}; each value is tried once.", UserWarning, stacklevel=5)
+        warn_user(f"{found}; each value is tried once.", UserWarning)
     kernels: list[dict[str, Any]] = []
     params: list[dict[str, Any]] = []
     order: list[int] = []

@@ -8,7 +8,6 @@ users bring, scorers and callables, is asked setting by setting.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,8 +19,9 @@ from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
 from gferm.arrays import Array
-from gferm.exceptions import OutsideBinsWarning
+from gferm.exceptions import OutsideBinsWarning, warn_user
 from gferm.fairness.cells import Cells
+from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import CellValues, average_gaps
 from gferm.metrics.general import rates_of, risks_of
 
@@ -38,7 +38,7 @@ class TestPart:
     outputs : array of shape (n_settings, n_models, n_test)
         The numbers that answers are made of.
     weight : array or None
-    cells : Cells or None
+    members : Membership or None
     sensitive : array, dict of arrays or None
     """
 
@@ -48,7 +48,7 @@ class TestPart:
     answers: npt.NDArray[Any]
     outputs: Array
     weight: Array | None
-    cells: Cells | None
+    members: Membership | None
     sensitive: Any
 
 
@@ -129,9 +129,7 @@ def _ask(
     except Warning:  # the user made errors of them
         raise
     except Exception as error:
-        what = str(error).replace("EchoRegressor", "FairRegressor").rstrip(".")
-        what = what.replace("EchoClassifier", "FairClassifier with this loss")
-        remedy = contract
+        what, remedy = str(error).rstrip("."), contract
         if "sample_weight" in options and "sample_weight" in what:
             remedy = "Use one that takes sample_weight, or fit without."
         if "predict_proba" in what:
@@ -141,14 +139,14 @@ def _ask(
 
 def _means(part: TestPart) -> CellValues:
     """Average predictions over whole groups; of several classes, or of words, their shares."""
-    assert part.cells is not None
+    assert part.members is not None
     numbers = part.answers[:, None]
     if part.outputs.shape[1] > 1:
         classes = np.arange(part.outputs.shape[1])
         numbers = part.outputs.argmax(axis=1)[:, None] == classes[:, None]
     elif numbers.dtype.kind not in "biuf":
         numbers = part.outputs > 0
-    return risks_of(part.cells.pooled(), np.zeros(part.y.size), numbers, "prediction")
+    return risks_of(part.members.pooled(), np.zeros(part.y.size), numbers, "prediction")
 
 
 def _mean_gap(values: CellValues) -> Array | None:
@@ -167,20 +165,20 @@ def _compare(
     summarize: Callable[[CellValues], Array | None],
     part: TestPart,
 ) -> Array:
-    gaps = None if part.cells is None else summarize(values(part))
+    gaps = None if part.members is None else summarize(values(part))
     return np.full(len(part.answers), np.nan) if gaps is None else gaps
 
 
 def _rates(part: TestPart) -> CellValues:
-    assert part.cells is not None
-    return rates_of(part.cells, part.answers)
+    assert part.members is not None
+    return rates_of(part.members, part.answers)
 
 
 def _risks(part: TestPart) -> CellValues:
-    assert part.cells is not None
+    assert part.members is not None
     if part.y.dtype.kind not in "biuf":
         raise ValueError("unfairness='loss_general_fairness' needs numbers; use 'dgf' for classes.")
-    return risks_of(part.cells, part.y, part.answers)
+    return risks_of(part.members, part.y, part.answers)
 
 
 _OVER_PAIRS = partial(average_gaps, average="pairs")
@@ -220,18 +218,17 @@ def unfairness_measure(unfairness: Any, cells: Cells | None) -> tuple[str, Measu
 
 
 def _report_what_has_no_groups(unfairness: str, cells: Cells) -> None:
-    names = [score.name for score in cells.scores]
+    names = list(cells.scores)
     if not cells.partitions:
         raise ValueError(
             f"unfairness={unfairness!r} compares groups, but s_bins makes none of {names}, which "
             "are taken as continuous; use unfairness=gferm.metrics.sensitive_correlation, or give "
             "s_bins a number."
         )
-    warnings.warn(
+    warn_user(
         f"unfairness={unfairness!r} compares groups, so it does not judge {names}, which are taken "
         "as continuous; use a callable of your own to choose by these too.",
         OutsideBinsWarning,
-        stacklevel=6,
     )
 
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 
 from gferm.estimators.base import FairModel
 from gferm.estimators.regressor import FairRegressor
-from gferm.fairness.bins import BinsLike
-from gferm.fairness.cells import SensitiveBins
-from gferm.losses import Loss
-from gferm.model_selection.grid import KernelGrid
-from gferm.model_selection.judge import EchoRegressor
-from gferm.model_selection.rows import SearchRows
-from gferm.model_selection.search import PASSED_ON, FairSearch, Selection
+from gferm.model_selection.search import FairSearch
 
 
 class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
@@ -113,108 +106,5 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
     ['alpha', 'epsilon', 'gamma']
     """
 
-    _model: ClassVar[type[FairModel]] = FairRegressor
-    _default_scoring: ClassVar[str] = "neg_mean_absolute_error"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: constraint
-            for name, constraint in FairRegressor._parameter_constraints.items()
-            if name in PASSED_ON
-        },
-        **FairSearch._parameter_constraints,
-    }
-
-    def __init__(
-        self,
-        loss: str | Loss = "squared",
-        *,
-        alphas: Any = None,
-        gammas: Any = None,
-        epsilons: Any = (0.0,),
-        kernel: str | Callable[..., float] = "rbf",
-        kernel_grid: KernelGrid | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: Mapping[str, Any] | None = None,
-        n_landmarks: int | None = None,
-        landmarks: Any = "uniform",
-        epsilon_scale: str = "mean",
-        y_bins: BinsLike = 10,
-        s_bins: SensitiveBins = "auto",
-        intersectional: bool = True,
-        match: str = "prediction",
-        min_cell_size: int = 1,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 5000,
-        cv: Any = None,
-        scoring: Any = None,
-        unfairness: Any = "auto",
-        selection: Selection = "nvp",
-        tolerance: float = 0.1,
-        device: str | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            loss,
-            alphas=alphas,
-            gammas=gammas,
-            epsilons=epsilons,
-            kernel=kernel,
-            kernel_grid=kernel_grid,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            epsilon_scale=epsilon_scale,
-            y_bins=y_bins,
-            s_bins=s_bins,
-            intersectional=intersectional,
-            match=match,
-            min_cell_size=min_cell_size,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_iter=max_iter,
-            cv=cv,
-            scoring=scoring,
-            unfairness=unfairness,
-            selection=selection,
-            tolerance=tolerance,
-            device=device,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> FairRegressorCV:
-        """Try every setting on held-out rows, choose one, and fit it on all rows.
-
-        Parameters
-        ----------
-        X, y, sensitive_features
-            As in `FairRegressor.fit`.
-        sample_weight : array of shape (n_samples,), default=None
-            Weights of the rows, in training and in both measures.
-        groups : array of shape (n_samples,), default=None
-            For splitters such as GroupKFold.
-
-        Returns
-        -------
-        self : FairRegressorCV
-        """
-        return self._fit(X, y, sensitive_features, sample_weight, groups)
-
-    def _make_echo(self, rows: SearchRows) -> FairModel:
-        return EchoRegressor()
+    model: ClassVar[type[FairModel]] = FairRegressor
+    default_scoring: ClassVar[str] = "neg_mean_absolute_error"

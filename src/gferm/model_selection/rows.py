@@ -8,15 +8,41 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import is_classifier
 
 from gferm.arrays.foreign import as_numpy
-from gferm.estimators.base import FairModel
-from gferm.estimators.training import TrainingData, read_sensitive
-from gferm.fairness.cells import Cells
-from gferm.fairness.constraint import Contrasts, build_contrasts
+from gferm.estimators.base import FairModel, compare_rows, comparison_of
+from gferm.estimators.reading import TrainingRows, read_rows, read_sensitive
+from gferm.exceptions import NothingToCompareError
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.membership import Membership
+from gferm.features.base import RowFeatures
+from gferm.features.landmarks import Landmarks
+from gferm.features.space import FunctionSpace
 from gferm.model_selection.folds import SearchFold, make_fold, name_of, split_rows
 from gferm.solver.crossval import Rows
+
+SMALLEST_PART = 0.5  # of the rows, that a training part has
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """The rows as models of one kernel take them; parameters of the kernel may differ.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+    landmarks : Landmarks or None
+        Found once, and the same in every fold.
+    """
+
+    rows: TrainingRows
+    landmarks: Landmarks | None
+
+    def features(self, model: FairModel) -> RowFeatures:
+        """Return the features of a model."""
+        return self.rows.features(FunctionSpace.of(model), self.landmarks, SMALLEST_PART)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,22 +51,22 @@ class SearchRows:
 
     Attributes
     ----------
-    data : list of TrainingData
+    of_models : list of KernelRows
         For each model of the search; models of the same kernel share one.
-    cells : Cells or None
+    members : Membership or None
         None when there are no sensitive attributes.
     sensitive : dict of arrays
         The attributes themselves.
     folds : list of SearchFold
     """
 
-    data: list[TrainingData]
-    cells: Cells | None
+    of_models: list[KernelRows]
+    members: Membership | None
     sensitive: dict[str, npt.NDArray[Any]]
     folds: list[SearchFold]
 
 
-def read_rows(
+def read_search_rows(
     models: Sequence[FairModel],
     X: Any,
     y: Any,
@@ -51,45 +77,51 @@ def read_rows(
     cv: Any,
 ) -> SearchRows:
     """Check what a user passed to `fit`, as each model's own `fit` would."""
-    by_kernel: dict[Any, TrainingData] = {}
+    plain = models[0].epsilon is None and sensitive_features is None
+    by_kernel: dict[Any, KernelRows] = {}
     for model in models:
         if model.kernel not in by_kernel:
-            read = model._read(X, y, sensitive_features, sample_weight)
-            by_kernel[model.kernel], cells, contrasts = read
-    model, data = models[0], by_kernel[models[0].kernel]
-    sensitive = {}
-    if sensitive_features is not None:
-        columns = read_sensitive(sensitive_features, data, like=(X, y))
-        sensitive = {column.name: column.values for column in columns}
+            own = read_rows(model, X, y, sample_weight, ensure_min_samples=1 if plain else 2)
+            names = getattr(model, "feature_names_in_", None)
+            landmarks = FunctionSpace.of(model).find_landmarks(own.X, names)
+            by_kernel[model.kernel] = KernelRows(own, landmarks)
+    model, rows = models[0], by_kernel[models[0].kernel].rows
+    targets, comparison = model.labels.targets(rows.y), comparison_of(model, rows.y)
+    sensitive: dict[str, npt.NDArray[Any]] = {}
+    members: Membership | None = None
+    constraint: Constraint | None = None
+    if not plain:
+        attributes = read_sensitive(sensitive_features, rows, like=(X, y))
+        sensitive = {column.name: column.values for column in attributes}
+        try:
+            compared = compare_rows(comparison, rows.y, attributes, rows.weight, targets)
+            members, constraint, _ = compared
+        except NothingToCompareError:
+            if model.epsilon is not None:  # else nothing is constrained
+                raise
     splits = split_rows(cv, as_numpy(X), as_numpy(y), groups, classifier=is_classifier(model))
 
-    def build(rows: Rows) -> Contrasts:
-        assert cells is not None
-        return build_contrasts(
-            cells.take(rows),
-            model._targets(data.y)[0][rows],
-            match=model.match,
-            min_cell_size=model.min_cell_size,
-            epsilon_scale=model.epsilon_scale,
-        )
+    def compare(some: Rows) -> tuple[Constraint, sparse.csr_array]:
+        assert members is not None
+        return comparison.constrain(members.take(some), targets[0][some])
 
-    parts = [_that_count(k, split, data) for k, split in enumerate(splits)]
+    parts = [_that_count(k, split, rows) for k, split in enumerate(splits)]
     if is_classifier(model):
-        _require_two_classes(parts, data.y, name_of(cv))
+        _require_two_classes(parts, rows.y, name_of(cv))
     return SearchRows(
-        data=[by_kernel[model.kernel] for model in models],
-        cells=cells,
+        of_models=[by_kernel[model.kernel] for model in models],
+        members=members,
         sensitive=sensitive,
-        folds=[make_fold(*part, cells, contrasts, build) for part in parts],
+        folds=[make_fold(*part, members, constraint, compare) for part in parts],
     )
 
 
-def _that_count(k: int, split: tuple[Rows, Rows], data: TrainingData) -> tuple[Rows, Rows]:
+def _that_count(k: int, split: tuple[Rows, Rows], rows: TrainingRows) -> tuple[Rows, Rows]:
     """Number the rows of a split among those of positive weight."""
-    if data.kept is None:
+    if rows.kept is None:
         return split
-    place = np.where(data.kept, np.cumsum(data.kept) - 1, -1)
-    train, test = (place[rows][place[rows] >= 0] for rows in split)
+    place = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
+    train, test = (place[part][place[part] >= 0] for part in split)
     if not train.size or not test.size:
         part = "test" if train.size else "training"
         raise ValueError(

@@ -22,8 +22,8 @@ from gferm.fairness.bins import Bins, as_bins
 from gferm.fairness.cells import SensitiveBins
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics.reading import labels, numbers, same_length, sort_into_cells, weights
-from gferm.plotting.attributes import partition_of
-from gferm.plotting.intervals import effective_rows, student, wilson
+from gferm.plotting.attributes import place_of
+from gferm.plotting.intervals import student, wilson
 from gferm.plotting.style import UNNAMED
 
 STRATEGIES: dict[str, Callable[[int], Bins]] = {

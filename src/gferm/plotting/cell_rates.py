@@ -14,7 +14,7 @@ from gferm.metrics import CellValues, cell_rates
 from gferm.metrics.reading import labels
 from gferm.plotting.attributes import place_of
 from gferm.plotting.cell_map import draw_cell_map
-from gferm.plotting.intervals import effective_rows, wilson
+from gferm.plotting.intervals import wilson
 from gferm.plotting.room import keep_ticks_apart, legend_above
 from gferm.plotting.style import COLORS, as_text, attribute_text, axes, tidy
 

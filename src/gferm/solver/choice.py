@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from scipy.linalg import LinAlgWarning
 
 from gferm.arrays import Array
+from gferm.exceptions import warn_user
 from gferm.features.base import Form, form_of
 from gferm.features.kernel import Kernel
 from gferm.features.system import System
@@ -19,6 +19,7 @@ from gferm.solver.reduction import FactorizedSystem
 from gferm.solver.refined import Refined
 from gferm.solver.spectrum import Spectrum
 
+Factorized = Literal["cholesky", "spectrum", "refined"]
 SOLVERS = ("auto", "cholesky", "spectrum", "refined")
 LIBSVM = "libsvm"
 FACTORIZATIONS: dict[str, type[Cholesky | Spectrum | Refined]] = {
@@ -79,7 +80,7 @@ class SolverChoice:
 
     method: Literal["projection", "splitting", "newton", "libsvm"]
     form: Form
-    factorization: Literal["cholesky", "spectrum", "refined"] | None
+    factorization: Factorized | None
 
 
 def choose_solver(
@@ -157,7 +158,7 @@ def choose_method(
         if why_not:
             raise ValueError(f"solver='libsvm' cannot solve {why_not}, or use solver='auto'.")
         return SolverChoice("libsvm", "kernel", None)
-    factorization: Literal["cholesky", "spectrum", "refined"] = "cholesky"
+    factorization: Factorized = "cholesky"
     if solver == "spectrum" or (solver == "auto" and alpha == 0):
         factorization = "spectrum"
     elif solver == "refined":
@@ -196,11 +197,10 @@ def factorize_system(
         problem = f"alpha={alpha:g} is too small for a Cholesky factorisation of the kernel matrix"
         if strict:
             raise ValueError(f"{problem}; use solver='spectrum' or a larger alpha.") from None
-        warnings.warn(
+        warn_user(
             f"{problem}; solved with solver='spectrum' instead, which is slower. A larger alpha "
             "avoids this.",
             LinAlgWarning,
-            stacklevel=6,
         )
         return FactorizedSystem.by_spectrum(system, shift), spectrum
 

@@ -159,9 +159,8 @@ def solve_grid(
     """
     first = float(grid.alphas[0])
     factorized = FactorizedSystem.by_spectrum(system, first)
-    rotated, basis = factorized.system, factorized.system.geometry.basis
-    assert basis is not None
-    vectors = basis.T @ np.column_stack([target.vector for target in targets])
+    rotated = factorized.system
+    vectors = rotated.rotation.T @ np.column_stack([target.vector for target in targets])
     t = len(targets)
     x = np.stack(
         [

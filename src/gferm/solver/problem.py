@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from gferm.features.base import Features
 from gferm.features.expansion import KernelFeatures
 from gferm.solver.choice import (
     FACTORIZATIONS,
+    Factorized,
     Settings,
     SolverChoice,
     choose_method,
@@ -108,13 +109,15 @@ class LearningProblem:
                 ]
             ]
 
-    def learner(self) -> Learner:
-        """Return what iterates; it uses the factorisation up."""
-        return Learner(
-            self.__dict__.pop("factorized", None) or self._factorize(),
-            self.constraint,
-            self.choice.method,
-        )
+    def learner(self, *, many_alphas: bool = False) -> Learner:
+        """Return what iterates, for this alpha or for many; it uses a factorisation up."""
+        if self.choice.method in ("libsvm", "projection"):
+            raise ValueError(f"{self.choice.method} does not iterate.")
+        # Newton's method looks at the features in their own basis
+        spectral = many_alphas and self.choice.method == "splitting"
+        with self._one_blas():
+            factorized = self._factorize("spectrum" if spectral else None)
+        return Learner(factorized, self.constraint, self.choice.method)
 
     def trace(self) -> TracedPath:
         """Walk from the plain model to the fairest: every epsilon of the square loss."""
@@ -135,8 +138,9 @@ class LearningProblem:
         """The one factorisation."""
         return self._factorize()
 
-    def _factorize(self) -> FactorizedSystem:
+    def _factorize(self, factorization: Factorized | None = None) -> FactorizedSystem:
         features, choice, settings = self.features, self.choice, self.settings
+        choice = choice if factorization is None else replace(choice, factorization=factorization)
         weight = getattr(features, "weight", None)
         shift = first_shift(settings, self.targets[0], weight)
 

@@ -15,13 +15,16 @@ import numpy as np
 
 from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
-from gferm.estimators.outcome import share_features, unchanged_on_error
+from gferm.estimators.messages import share_features, unchanged_on_error
+from gferm.estimators.parameters import check_parameters
 from gferm.estimators.streaming import Stream, solve_stream
+from gferm.features.space import FunctionSpace
+from gferm.features.summary import Summary, total
 from gferm.model_selection import FairRegressorCV
-from gferm.model_selection.failures import require_an_answer, speak_up
+from gferm.model_selection.failures import require_an_answer, warn_about_search
 from gferm.model_selection.grid import SearchGrid, read_grid
 from gferm.model_selection.results import tabulate
-from gferm.solver.summary import Summary, total
+from gferm.model_selection.search import choose_setting, model_with, models_of
 from gferm.streaming.judging import judge_by_sums
 
 MEAN_GAP = "mean_gap"
@@ -51,17 +54,16 @@ def read_settings(search: FairRegressorCV) -> Settings:
             f"{type(search).__name__} cannot be searched by sums: only a FairRegressorCV can. For "
             "two classes, give it the labels 0 and 1."
         )
-    search._validate_params()
+    check_parameters(search)
     grid = read_grid(search.alphas, search.gammas, search.epsilons, search.kernel_grid)
-    models = search._models(grid)
+    models = models_of(search, grid)
     for model in models:
         if not hasattr(model, "partial_fit"):
             raise ValueError(
                 f"loss={search.loss!r}, kernel={model.kernel!r}: only the square loss with "
                 "kernel='linear' or with n_landmarks can be learned from sums."
             )
-        if model.kernel in ("linear", "precomputed"):
-            model._find_landmarks(None)  # an error if it is to have some
+        FunctionSpace.of(model).require_consistent()
     if search.scoring not in (None, "neg_mean_squared_error"):
         raise ValueError(
             f"scoring={search.scoring!r}: sums over chunks give the mean squared error only; use "
@@ -105,11 +107,11 @@ def choose_by_sums(
     with unchanged_on_error(search):
         search.cv_results_ = tabulate(grid.params, figures, folds, MEAN_GAP)
         search.n_splits_, search.unfairness_ = settings.n_folds, MEAN_GAP
-        search._choose()
+        choose_setting(search)
         search.best_estimator_ = _fit_choice(search, grid, models, streams)
         share_features(search.best_estimator_, search)
         search.n_iter_ = search.best_estimator_.n_iter_
-    speak_up(grid.params, figures, folds, 0, search.tol)
+    warn_about_search(grid.params, figures, folds, 0, search.tol)
 
 
 def _require_rows_in_every_fold(sizes: Sequence[int]) -> None:
@@ -128,7 +130,7 @@ def _fit_choice(
 ) -> Any:
     """Solve the chosen setting from the sums of all folds."""
     place = grid.order[search.best_index_] // (len(grid.shared.alphas) * len(grid.shared.epsilons))
-    best: Any = search._template(search.best_params_)
+    best: Any = model_with(search, search.best_params_)
     share_features(models[0], best)
     parts = streams[place]
     best.stream_ = replace(parts[0], summary=total([part.summary for part in parts]))

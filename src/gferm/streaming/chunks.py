@@ -19,15 +19,16 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.arrays.threads import map_ahead
 from gferm.estimators.agreement import Agreement
+from gferm.estimators.base import comparison_of
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Rows, naming_chunk, read_chunk
-from gferm.estimators.training import resolve_scheme
+from gferm.estimators.streaming import Given, naming_chunk, read_chunk
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.features.landmarks import draw_rows
+from gferm.features.moments import ROOM
+from gferm.features.space import FunctionSpace
+from gferm.features.summary import Summary
 from gferm.progress import progress
-from gferm.solver.moments import ROOM
-from gferm.solver.summary import Summary
 from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds
 
 
@@ -53,7 +54,7 @@ class Chunk:
     place: str | None = None
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Given:
         """All four, in the order of `fit`."""
         return self.X, self.y, self.sensitive_features, self.sample_weight
 
@@ -135,7 +136,7 @@ def read_sums(
 class _Numbered:
     """A chunk, its number and that of the rows before it."""
 
-    rows: Rows
+    rows: Given
     place: str | None
     number: int
     n_before: int
@@ -179,15 +180,12 @@ def look_ahead(model: FairRegressor, chunks: Any) -> tuple[CellScheme | None, An
     if outline.sensitive_features:
         columns = read_sensitive_features(outline.sensitive_features, len(outline.y))
         columns = tuple(column.keep(counts) for column in columns)
-        y = model._check_labels(_numbers(outline.y)[counts])
+        y = model.labels.check(_numbers(outline.y)[counts])
         share = None if weight is None else np.asarray(weight)[counts]
-        scheme = resolve_scheme(model, y, columns, share, model.y_bins)
-    if model.kernel != "linear" and isinstance(model.landmarks, str):
-        if model.landmarks != "uniform":
-            raise ValueError(
-                f"landmarks={model.landmarks!r} looks at all rows at once; use 'uniform', or give "
-                "the points themselves."
-            )
+        scheme = comparison_of(model, y).resolve(y, columns, share)
+    space = FunctionSpace.of(model)
+    space.require_uniform()
+    if space.draws_landmarks:
         rows = np.flatnonzero(counts)
         assert model.n_landmarks is not None
         landmarks = chunks.take(rows[draw_rows(rows.size, model.n_landmarks, model.random_state)])

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.estimators.agreement import Agreement, Columns
+from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
-from gferm.estimators.outcome import share_features
+from gferm.estimators.messages import share_features
+from gferm.estimators.reading import Columns, TrainingRows
 from gferm.estimators.streaming import agree, summarize_chunk
-from gferm.estimators.training import TrainingData
 from gferm.fairness.cells import CellScheme
-from gferm.solver.summary import Summary, total
+from gferm.features.summary import Summary, total
 
 
 def fold_of(numbers: npt.NDArray[np.intp], n_folds: int) -> npt.NDArray[np.intp]:
@@ -37,7 +37,7 @@ def fold_of(numbers: npt.NDArray[np.intp], n_folds: int) -> npt.NDArray[np.intp]
 
 def agree_on_rows(
     models: Sequence[FairModel],
-    data: TrainingData,
+    data: TrainingRows,
     columns: Columns | None,
     scheme: CellScheme | None,
     landmarks: Any,
@@ -54,7 +54,7 @@ def agree_on_rows(
 def sums_of_folds(
     models: Sequence[FairModel],
     agreements: Sequence[Agreement],
-    data: TrainingData,
+    data: TrainingRows,
     columns: Columns | None,
     n_folds: int,
     n_before: int,
@@ -86,8 +86,8 @@ def add_up(sums: Sequence[Sequence[Summary]]) -> list[Summary]:
 
 
 def _take(
-    data: TrainingData, columns: Columns | None, rows: npt.NDArray[np.bool_]
-) -> tuple[TrainingData, Columns | None]:
+    data: TrainingRows, columns: Columns | None, rows: npt.NDArray[np.bool_]
+) -> tuple[TrainingRows, Columns | None]:
     weight = None if data.weight is None else data.weight[rows]
     part = replace(data, X=data.X[rows], X_all=None, y=data.y[rows], weight=weight, kept=None)
     return part, None if columns is None else tuple(column.keep(rows) for column in columns)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -21,10 +20,13 @@ from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
 from gferm.estimators.streaming import Stream
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness.constraint import Contrasts
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.contrasts import no_contrasts
+from gferm.features.space import FunctionSpace
+from gferm.features.summary import Summary, constrain, total
 from gferm.model_selection.folds import SearchFold
 from gferm.solver.crossval import Grid, solve_grid
-from gferm.solver.summary import Summary, constrain, total
 
 
 def judge_by_sums(
@@ -41,16 +43,17 @@ def judge_by_sums(
     """
     agreement = streams[0].agreement
     summaries = [stream.summary for stream in streams]
-    if agreement.landmarks is not None:
-        finish = partial(agreement.landmarks.finish, device=device_for(model.device, None))
+    space, device = FunctionSpace.of(model), device_for(model.device, None)
+    finish = space.summable(agreement.landmarks, device).finish
+    if finish is not None:
         summaries = [summary.finished(finish) for summary in summaries]
     everybody = _constraint(model, total(summaries), agreement)[0]
     figures, folds = [], []
     for k, held_out in enumerate(summaries):
         rest = total(summaries[:k] + summaries[k + 1 :])
         fold, probe = _fold(model, rest, agreement, everybody)
-        system = rest.system(probe, fit_intercept=model.fit_intercept)
-        weights, intercepts = solve_grid(system, [system.target], fold, grid)
+        posed = rest.moments.system(probe, None, None, fit_intercept=model.fit_intercept)
+        weights, intercepts = solve_grid(*posed, fold, grid)
         weights, intercepts = weights.reshape(-1, weights.shape[-1]), intercepts.ravel()
         contrasts, at = _constraint(model, held_out, agreement)
         gaps = np.full(len(weights), np.nan)
@@ -81,26 +84,21 @@ def mean_squared_errors(summary: Summary, weights: Array, intercepts: Array) -> 
 
 def _constraint(
     model: FairModel, summary: Summary, agreement: Agreement
-) -> tuple[Contrasts | None, Array]:
+) -> tuple[Constraint | None, Array]:
     """Return the contrasts of these rows in units of the mean gap, and how they are read."""
     nothing = np.zeros((summary.moments.shift.size, 0))
     if agreement.scheme is None:
         return None, nothing
     try:
-        _, contrasts, probe = constrain(
-            summary,
-            agreement.scheme,
-            match=model.match,
-            min_cell_size=model.min_cell_size,
-            epsilon_scale="mean",
-        )
+        comparison = Comparison.of(model, epsilon_scale="mean")
+        _, contrasts, probe = constrain(summary, agreement.scheme, comparison)
     except NothingToCompareError:
         return None, nothing
     return contrasts, probe
 
 
 def _fold(
-    model: FairModel, rest: Summary, agreement: Agreement, everybody: Contrasts | None
+    model: FairModel, rest: Summary, agreement: Agreement, everybody: Constraint | None
 ) -> tuple[SearchFold, Array]:
     contrasts, probe = _constraint(model, rest, agreement)
     nobody = np.zeros(0, dtype=np.intp)
@@ -109,4 +107,7 @@ def _fold(
     if contrasts is not None and model.epsilon_scale == "sum":
         contrasts = replace(contrasts, scale=0.5)
     problem = "" if contrasts is not None else "its training rows leave nobody to compare."
-    return SearchFold(nobody, nobody, contrasts, None, all_pairs - own_pairs, problem), probe
+    fold = SearchFold(
+        nobody, nobody, contrasts, no_contrasts(0), None, all_pairs - own_pairs, problem
+    )
+    return fold, probe

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from gferm.estimators.outcome import speak_up, unchanged_on_error
+from gferm.estimators.messages import unchanged_on_error, warn_about_fit
+from gferm.estimators.parameters import check_parameters
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import Stream, can_stream, solve_stream
 from gferm.streaming.chunks import Chunk, read_sums
@@ -51,12 +52,12 @@ def fit_stream(model: Model, chunks: Iterable[Chunk], *, verbose: bool | int = F
             f"{type(model).__name__} cannot be fitted on a stream: only a FairRegressor can. For "
             "two classes, give it the labels 0 and 1."
         )
-    model._validate_params()
+    check_parameters(model)
     can_stream(model)
     with unchanged_on_error(model):
         sums = read_sums([model], chunks, verbose=verbose)
         (agreement,), ((summary,),) = sums.agreements, sums.of_folds
         model.stream_ = Stream(agreement, summary, sums.n_chunks)
         solution = solve_stream(model)
-    speak_up(model, [solution])
+    warn_about_fit(model, [solution])
     return model

@@ -1,0 +1,175 @@
+"""From what a user passes to `fit` to rows that count: checked, aligned, weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from gferm.arrays import Array
+from gferm.arrays.device import CPU, Device
+from gferm.arrays.foreign import as_numpy, device_for
+from gferm.fairness.sensitive import SensitiveColumn, missing_error, read_sensitive_features
+from gferm.features.base import RowFeatures
+from gferm.features.kernel import Kernel
+from gferm.features.landmarks import Landmarks
+from gferm.features.space import FunctionSpace
+
+Columns = tuple[SensitiveColumn, ...]
+OR_PLAIN = "or set epsilon=None to train without a fairness constraint on purpose"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows with positive weight, ready to be compared and learned from.
+
+    Attributes
+    ----------
+    X, y : the rows that count
+    X_all : all rows
+    weight : array or None
+    kept : array of bool of shape (n_samples,), or None
+        Which of the user's rows these are; None for all of them.
+    device : Device
+        Where to compute.
+    """
+
+    X: Any
+    X_all: Any
+    y: npt.NDArray[Any]
+    weight: Array | None
+    kept: npt.NDArray[np.bool_] | None
+    device: Device = CPU
+
+    def features(
+        self, space: FunctionSpace, landmarks: Landmarks | None, smallest_part: float = 1.0
+    ) -> RowFeatures:
+        """Return the rows as the solver takes them."""
+        return space.features(
+            self.X,
+            self.weight,
+            landmarks=landmarks,
+            device=self.device,
+            X_all=self.X_all,
+            kept=self.kept,
+            smallest_part=smallest_part,
+        )
+
+
+def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TrainingRows:
+    """Check what was passed to the `fit` of a fair model, and drop rows of weight zero."""
+    kernel, device = Kernel.of(model), device_for(model.device, X)
+    X, y = validate_rows(
+        model,
+        as_numpy(X),
+        as_numpy(y),
+        dtype=kernel.dtype,
+        accept_sparse=kernel.accept_sparse,
+        y_numeric=not model.labels.are_classes,
+        **checks,
+    )
+    weight = read_weight(as_numpy(sample_weight), X)
+    rows = TrainingRows(X, X, y, weight, None, device)
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        rows = replace(rows, X=kernel.part(X, kept), y=y[kept], weight=weight[kept], kept=kept)
+    kernel.require_suitable(rows.X)
+    return replace(rows, y=model.labels.check(rows.y))
+
+
+def validate_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, npt.NDArray[Any]]:
+    """Validate X and y, and name the columns of X that are not numbers."""
+    try:
+        X_checked, y_checked = validate_data(estimator, X, y, **checks)
+        if checks.get("y_numeric") and y_checked.dtype.kind in "US":  # scikit-learn lets text pass
+            y_checked = y_checked.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        columns = _columns_that_are_not_numbers(X)
+        labels = np.asarray(y)
+        if checks.get("y_numeric") and _are_words(labels):
+            raise ValueError(
+                f"y has labels that are not numbers, such as {str(labels.flat[0])!r}: a "
+                "regressor learns numbers. Use FairClassifier to learn classes."
+            ) from error
+        if not checks.get("y_numeric") and labels.dtype.kind == "O" and labels.ndim == 1:
+            require_no_missing(labels)
+        if not columns:
+            raise
+        raise ValueError(
+            f"X has columns that are not numbers: {columns}. Encode them first, for example with "
+            "OneHotEncoder in a ColumnTransformer."
+        ) from error
+    return X_checked, y_checked
+
+
+def require_no_missing(y: npt.NDArray[Any]) -> None:
+    """Refuse labels that are None, NaN or pandas' NA; ``y`` holds objects."""
+    missing = [
+        value is None or type(value).__name__ == "NAType" or bool(value != value) for value in y
+    ]
+    if any(missing):
+        raise ValueError(
+            f"y has {sum(missing)} missing values, the first in row {missing.index(True)}; drop "
+            "these rows, or give 'unknown' a class of its own."
+        )
+
+
+def read_label(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Read classes or numbers, none missing; numbers kept as objects become numbers."""
+    if y.dtype.kind != "O":
+        return y
+    require_no_missing(y)
+    if all(isinstance(value, (Real, np.bool_)) for value in y):
+        numbers = np.asarray(y.tolist())  # bool, int or float, as the objects are
+        return numbers if numbers.dtype.kind in "biuf" else y.astype(np.float64)
+    return np.asarray([str(value) for value in y])
+
+
+def read_weight(sample_weight: Any, X: Any) -> Array | None:
+    """Check sample_weight against the rows."""
+    if sample_weight is None:
+        return None
+    weight: Array = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if not weight.any():
+        raise ValueError("sample_weight is zero everywhere; give at least one row a weight.")
+    return weight
+
+
+def read_sensitive(sensitive_features: Any, rows: TrainingRows, like: Sequence[Any]) -> Columns:
+    """Read the sensitive attributes of the rows that count."""
+    if sensitive_features is None:
+        raise missing_error(f"fit(X, y, sensitive_features=...), one row per sample, {OR_PLAIN}")
+    n_samples = rows.y.size if rows.kept is None else rows.kept.size
+    columns = read_sensitive_features(sensitive_features, n_samples, like=like)
+    if rows.kept is None:
+        return columns
+    return tuple(column.keep(rows.kept) for column in columns)
+
+
+def _columns_that_are_not_numbers(X: Any) -> list[str]:
+    if not hasattr(X, "columns"):
+        return []
+    return [str(name) for name in X.columns if not _are_numbers(np.asarray(X[name]))]
+
+
+def _are_words(values: npt.NDArray[Any]) -> bool:
+    """Return whether these are texts, not all of which are numbers."""
+    texts = values.dtype.kind in "OUST" and all(isinstance(value, str) for value in values.flat)
+    return texts and not _are_numbers(values)
+
+
+def _are_numbers(values: npt.NDArray[Any]) -> bool:
+    if values.dtype.kind in "mM":  # a date would become its count of nanoseconds
+        return False
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
