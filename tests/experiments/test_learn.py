@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm import frontier, metrics
-from gferm.arrays.device import Device
+from gferm.arrays.device import NumpyDevice, TorchDevice
 from gferm.experiments.folds import FoldSet
 from gferm.experiments.learn import Learner, mean_of_comparable
 from gferm.experiments.paper import COMPARED, SHARES, USUAL_BINS, methods_of
@@ -226,7 +226,7 @@ def assert_same(one, other, where=""):
 def test_a_gpu_holds_out_all_folds_at_once(toy):
     """Any device but the CPU does; NumPy in its place gives the same numbers."""
     with small_grids():
-        learner = Learner(toy.work, Device("another", np))
+        learner = Learner(toy.work, NumpyDevice("another", np))
         learner.take_up(FoldSet(toy.folds, len(toy.problem.y)))
         for number in (0, 3):
             expected = [models[number] for models in toy.learned]
@@ -236,7 +236,7 @@ def test_a_gpu_holds_out_all_folds_at_once(toy):
 def test_torch_gives_the_same(toy):
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     with small_grids():
-        learner = Learner(toy.work, Device("cpu", torch))
+        learner = Learner(toy.work, TorchDevice("cpu", torch))
         learner.take_up(FoldSet(toy.folds, len(toy.problem.y)))
         for number in (0, 3):
             expected = [models[number] for models in toy.learned]

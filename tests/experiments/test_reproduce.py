@@ -12,7 +12,7 @@ import scipy
 import sklearn
 
 import gferm
-from gferm.arrays.device import Device
+from gferm.arrays.device import CPU, TorchDevice
 from gferm.exceptions import ExperimentError
 from gferm.experiments import protocol
 from gferm.experiments import reproduce as module
@@ -226,7 +226,7 @@ def test_a_run_that_was_interrupted_is_noted(once, tmp_path, quick, monkeypatch)
     assert (folder / "continuous.jsonl").read_bytes() == once["continuous.jsonl"]
 
 
-class Cuda(Device):
+class Cuda(TorchDevice):
     description = "A GPU"
 
 
@@ -235,7 +235,7 @@ class Cuda(Device):
     [
         (
             MemoryError("Unable to allocate"),
-            Device("cpu", np),
+            CPU,
             "CPU has .* Use a machine with more",
         ),
         (RuntimeError("CUDA out of memory"), Cuda("cuda", None), "A GPU has .* Use --device cpu"),

@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.blocks import halve_until_it_fits, row_blocks
 from gferm.arrays.device import CPU, DEVICES, Device
 from gferm.arrays.foreign import as_numpy, device_for
 from gferm.arrays.memory import explain_out_of_memory, with_room_for
@@ -242,7 +242,7 @@ class FairModel(KernelMachine, ABC):
             for part in row_blocks(*rows.shape, doubles):
                 features[part] = landmarks.finish(device.get(rows[part]).T).T
 
-        fewer_if_full(fill, device.at_once(2**22), rows.shape, device)
+        halve_until_it_fits(fill, device.at_once(2**22), rows.shape, device)
         return features
 
     def _choose(self, data: TrainingData) -> SolverChoice:

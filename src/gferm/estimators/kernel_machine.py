@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.blocks import halve_until_it_fits, row_blocks
 from gferm.arrays.device import CPU, Device
 from gferm.features.kernel import (
     DENSE_ONLY,
@@ -97,7 +97,7 @@ class KernelMachine(BaseEstimator):  # type: ignore[misc]
                 kernel.fill(block, X[rows], X_fit)
                 products[:, rows] = device.get(there @ block.T)
 
-        fewer_if_full(fill, device.at_once(PRODUCT_BLOCK), (X.shape[0], n_fit), device)
+        halve_until_it_fits(fill, device.at_once(PRODUCT_BLOCK), (X.shape[0], n_fit), device)
         return products
 
     @property
