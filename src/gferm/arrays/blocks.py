@@ -36,8 +36,8 @@ def halve_until_it_fits(
         A pass over rows that takes so many numbers at once. It may be started again.
     doubles : int
         What to begin with.
-    shape : (n_rows, n_columns)
-        Of all rows.
+    shape : tuple of int
+        The number of all rows, and the numbers in each.
     device : Device
         Where memory may run out.
 

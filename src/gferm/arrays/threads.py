@@ -86,14 +86,14 @@ _this_thread = local()  # is_worker: whether `map_ahead` runs it, on one core
 
 
 def _allowed_threads() -> int:
-    """Return how many threads may work for this one."""
+    """Return how many threads the calling thread may use."""
     if getattr(_this_thread, "is_worker", False):
         return 1
     return int(min(_one_thread.allowed(), cpu_count()))
 
 
 def one_blas_at_a_time() -> AbstractContextManager[None]:
-    """Limit NumPy's BLAS to one thread, if SciPy has another one, which keeps all cores."""
+    """Keep NumPy's BLAS on one thread where SciPy has its own, which then has all cores."""
     shared = len(_blas_of_numpy().info()) == len(_blas().info())
     return nullcontext() if shared else _one_thread(_blas_of_numpy())
 
@@ -105,24 +105,24 @@ def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = Fal
     """
     n_threads = 1 if alone else min(_allowed_threads(), len(items))
 
-    def quietly(item: T) -> None:
+    def without_checks(item: T) -> None:
         with config_context(assume_finite=True):  # configuration is per thread; X was checked
             work(item)
 
     if n_threads <= 1:
         for item in items:
-            quietly(item)
+            without_checks(item)
         return
     with _one_thread(_blas_of_numpy()), ThreadPoolExecutor(n_threads) as threads:
-        for _ in threads.map(quietly, items):
+        for _ in threads.map(without_checks, items):
             pass
 
 
 def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Generator[R, None, None]:
-    """Return ``work`` of each item, in their order, and work on several while the next is read.
+    """Yield ``work(item)`` for each item, in order; several run while the next item is read.
 
-    At most ``room`` items are worked on at once, and at most as many as BLAS may use threads. No
-    item is kept once its result is known. If items fail, the error of the first one is raised.
+    At most ``room`` items run at once, and at most as many as BLAS may use threads. No item is kept
+    once its result is known. If items fail, the error of the first one is raised.
     """
     n_threads = min(_allowed_threads(), room)
     if n_threads <= 1:

@@ -59,7 +59,7 @@ class Factorization(Protocol):
         """Solve (A + alpha I) x = rhs."""
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x, for several columns."""
+        """Compute A x, for several columns."""
 
     def shrink(self, x: Array) -> Array:
         """Return A (A + alpha I)⁻¹ x, or x itself, as xᵀA (A + alpha I)⁻¹x ≤ xᵀx."""
@@ -102,7 +102,7 @@ class Cholesky:
         return np.ascontiguousarray(x)
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x, from the triangle that the factor left alone."""
+        """Compute A x, from the triangle that the factor left alone."""
         if x.shape[1] == 1:
             product = blas.dsymv(1.0, self._packed, x[:, 0], lower=0)[:, None]
         else:
@@ -186,7 +186,7 @@ class BlockedCholesky:
         return np.ascontiguousarray(self.device.get(x))
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x, from the triangle that the factor left alone."""
+        """Compute A x, from the triangle that the factor left alone."""
         given, product = self.device.put(x), self.device.zeros(*x.shape)
         for rows in self._blocks():
             product[rows] += self._own(rows, self.device) @ given[rows]
@@ -274,7 +274,7 @@ class BlockedCholesky:
 
 
 def cholesky(matrix: Any, alpha: float, device: Device) -> Cholesky | BlockedCholesky:
-    """Factorise A + alpha I in the memory of A: by LAPACK, or by blocks on a device."""
+    """Return A + alpha I, factorised in the memory of A: by LAPACK, or by blocks on a device."""
     return Cholesky(matrix, alpha) if device.is_cpu else BlockedCholesky(matrix, alpha, device)
 
 
