@@ -2,7 +2,7 @@
 
 import pytest
 
-from gferm.arrays.device import Device, open_device
+from gferm.arrays.device import NumpyDevice, TorchDevice, open_device
 
 ABSENT = "torch is not installed (make test-torch)"
 
@@ -10,7 +10,7 @@ ABSENT = "torch is not installed (make test-torch)"
 def torch_device():
     """What stands for device="cuda"; the test is skipped without torch."""
     torch = pytest.importorskip("torch", reason=ABSENT)
-    return open_device("cuda") if torch.cuda.is_available() else Device("cpu", torch)
+    return open_device("cuda") if torch.cuda.is_available() else TorchDevice("cpu", torch)
 
 
 def lend_gpu(monkeypatch):
@@ -27,5 +27,5 @@ def lend_gpu(monkeypatch):
 
 def room(monkeypatch, on_gpu, in_memory):
     """Let both say that so many bytes are free."""
-    free = property(lambda device: in_memory if device.is_cpu else on_gpu)
-    monkeypatch.setattr(Device, "free_bytes", free)
+    monkeypatch.setattr(NumpyDevice, "free_bytes", in_memory)
+    monkeypatch.setattr(TorchDevice, "free_bytes", on_gpu)

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gferm.arrays.blocks import fewer_if_full, row_blocks
-from gferm.arrays.device import CPU, Device
+from gferm.arrays.blocks import halve_until_it_fits, row_blocks
+from gferm.arrays.device import CPU, TorchDevice
 
 
 class Library:
@@ -22,7 +22,7 @@ class Library:
         get_device_name = staticmethod(lambda name: "NVIDIA Small")
 
 
-GPU = Device("cuda:0", Library)
+GPU = TorchDevice("cuda:0", Library)
 
 
 @pytest.fixture(params=[CPU, GPU], ids=lambda device: device.kind)
@@ -51,7 +51,7 @@ def test_half_as_much_until_it_fits(fits, device):
             raise device.out_of_memory
         return "done"
 
-    assert fewer_if_full(work, 2**20, (100, 10), device) == "done"
+    assert halve_until_it_fits(work, 2**20, (100, 10), device) == "done"
     assert asked[0] == 1000  # no more than there is
     assert asked[-1] <= fits
     assert all(less == more // 2 for more, less in pairwise(asked))
@@ -67,7 +67,7 @@ def test_what_there_is_no_room_for_is_said_in_words(device):
         raise device.out_of_memory("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
     with pytest.raises(MemoryError, match=r"100 rows of 10 numbers.*one row at a time") as error:
-        fewer_if_full(work, 500, (100, 10), device)
+        halve_until_it_fits(work, 500, (100, 10), device)
     assert tried[0] == 50
     assert tried[-1] == 1
     assert error.value.__cause__ is error.value.__context__ is None
@@ -85,7 +85,7 @@ def test_other_mistakes_pass(device):
         raise ValueError("no memory problem")
 
     with pytest.raises(ValueError, match="no memory problem"):
-        fewer_if_full(work, 500, (100, 10), device)
+        halve_until_it_fits(work, 500, (100, 10), device)
 
 
 def test_memory_of_a_failed_attempt_is_free_for_the_next(device):
@@ -99,4 +99,4 @@ def test_memory_of_a_failed_attempt_is_free_for_the_next(device):
             raise device.out_of_memory
         return doubles
 
-    assert fewer_if_full(work, 1000, (100, 10), device) == 62
+    assert halve_until_it_fits(work, 1000, (100, 10), device) == 62

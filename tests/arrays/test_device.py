@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from gferm.arrays.device import CPU, DEVICES, UNKNOWN, Device, Placed, device_of, open_device
+from gferm.arrays.device import CPU, DEVICES, UNKNOWN, Placed, TorchDevice, device_of, open_device
 from tests.gpu import torch_device
 
 
@@ -56,7 +56,7 @@ def test_cuda_is_called_as_its_tensors_call_it(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "torch", Cuda)
     device = open_device("cuda")
-    assert device == Device("cuda:1", Cuda)
+    assert device == TorchDevice("cuda:1", Cuda)
     assert device.kind == "cuda"
     assert not device.is_cpu
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from gferm.arrays import device as device_file
 from gferm.arrays import foreign
-from gferm.arrays.device import CPU, Device, device_of
+from gferm.arrays.device import CPU, TorchDevice, device_of
 from gferm.arrays.foreign import as_numpy, back_to, device_for, is_foreign
 from tests.array_libraries import LIBRARIES, numpy_of, tensor
 from tests.gpu import lend_gpu, torch_device
@@ -111,7 +111,7 @@ def test_a_class_made_of_torch_tensors_is_one():
 def test_torch_tensors_in_memory_are_computed_by_numpy():
     torch = torch_device().xp
     array = torch.zeros(2)
-    assert device_of(array) == Device("cpu", torch)
+    assert device_of(array) == TorchDevice("cpu", torch)
     assert device_for(None, array) is CPU
 
 
@@ -123,10 +123,10 @@ def test_a_name_goes_before_where_torch_has_the_rows(monkeypatch):
 
 def test_torch_tensors_on_a_gpu_are_computed_there(monkeypatch):
     torch = torch_device().xp
-    second = Device("cuda:1", torch)
+    second = TorchDevice("cuda:1", torch)
     monkeypatch.setattr(foreign, "device_of", lambda array: second)
     assert device_for(None, tensor(np.zeros(2))) == second
-    monkeypatch.setattr(foreign, "device_of", lambda array: Device("mps:0", torch))
+    monkeypatch.setattr(foreign, "device_of", lambda array: TorchDevice("mps:0", torch))
     assert device_for(None, tensor(np.zeros(2))) is CPU  # which has no doubles
 
 
@@ -135,3 +135,13 @@ def test_arrays_of_numpy_are_told_apart_without_torch(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     assert device_of(np.zeros(2)) is CPU
     assert as_numpy(np.zeros(2)).shape == (2,)
+
+
+def test_arrays_of_numpy_are_told_apart_at_once(monkeypatch):
+    for module in (foreign, device_file):
+        monkeypatch.setattr(module, "is_tensor", lambda array: pytest.fail("one look is enough"))
+    x = np.zeros(2)
+    assert as_numpy(x) is x
+    assert back_to(x, x) is x
+    assert not is_foreign(x)
+    assert device_of(x) is device_for(None, x) is CPU

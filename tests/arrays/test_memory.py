@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from gferm.arrays.device import CPU, UNKNOWN, Device
+from gferm.arrays.device import CPU, UNKNOWN, TorchDevice
 from gferm.arrays.memory import explain_out_of_memory
 from gferm.arrays.memory import with_room_for as with_room_beside
 from gferm.solver.cholesky import PANELS, BlockedCholesky, Cholesky, panel_size
@@ -29,7 +29,7 @@ class Library:
         get_device_name = staticmethod(lambda name: "NVIDIA Small")
 
 
-GPU = Device("cuda:0", Library)
+GPU = TorchDevice("cuda:0", Library)
 FULL = Library.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 74.51 GiB.")
 N = 10_000
 MATRIX, BLOCKS = 8 * N * N, 8 * N * PANELS * 2048  # bytes

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gferm import FairClassifier, FairClassifierCV, FairRegressor, FairRegressorCV, frontier
-from gferm.arrays.device import Device, open_device
+from gferm.arrays.device import TorchDevice, open_device
 from gferm.features.kernel import Kernel
 from gferm.losses import CLASSIFICATION_LOSSES
 from tests.estimators.models import ROBUST_LOSSES
@@ -393,15 +393,17 @@ def test_torch_is_not_asked_for_rows_of_numpy(problem, monkeypatch):
 def test_torch_gets_the_training_rows_once_for_many_predictions(problem, monkeypatch):
     model = fit(FairRegressor(gamma=0.1, y_bins=2, device="cuda"), problem)
     expected = model.predict(problem.X_new)
-    brought, put = [], Device.put
+    brought, put = [], TorchDevice.put
 
     def count(device, array):
         if type(array) is np.ndarray:
             brought.append(array.shape)
         return put(device, array)
 
-    monkeypatch.setattr(Device, "put", count)
-    monkeypatch.setattr(Device, "at_once", lambda device, on_cpu=0: 4 * 70)  # four rows at a time
+    monkeypatch.setattr(TorchDevice, "put", count)
+    monkeypatch.setattr(
+        TorchDevice, "at_once", lambda device, on_cpu=0: 4 * 70
+    )  # four rows at a time
     np.testing.assert_allclose(model.predict(problem.X_new), expected, rtol=1e-12)
     assert brought.count((4, 5)) == 5
     assert brought.count((70, 5)) == 1

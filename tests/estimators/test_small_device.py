@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV
-from gferm.arrays.device import UNKNOWN, Device
+from gferm.arrays.device import UNKNOWN, TorchDevice
 from gferm.features.kernel import Kernel
 from gferm.features.nystroem import KernelRows
 from gferm.solver.cholesky import PANELS
@@ -34,14 +34,13 @@ class Memory:
 
     def __init__(self, monkeypatch, most):
         self.most, self.made, self.refused = most, [], 0
-        empty, put = Device.empty, Device.put
+        empty, put = TorchDevice.empty, TorchDevice.put
 
         def take(device, shape):
-            if not device.is_cpu:
-                if prod(shape) > self.most:
-                    self.refused += 1
-                    raise device.out_of_memory("CUDA out of memory. Tried to allocate 9 GiB.")
-                self.made.append(prod(shape))
+            if prod(shape) > self.most:
+                self.refused += 1
+                raise device.out_of_memory("CUDA out of memory. Tried to allocate 9 GiB.")
+            self.made.append(prod(shape))
 
         def limited_empty(device, *shape, dtype="float64"):
             take(device, shape)
@@ -52,8 +51,8 @@ class Memory:
                 take(device, array.shape)
             return put(device, array)
 
-        monkeypatch.setattr(Device, "empty", limited_empty)
-        monkeypatch.setattr(Device, "put", limited_put)
+        monkeypatch.setattr(TorchDevice, "empty", limited_empty)
+        monkeypatch.setattr(TorchDevice, "put", limited_put)
 
 
 EXACT = {

@@ -7,7 +7,7 @@ from reproduction.nested import NestedSolver, PaddedFolds
 from sklearn.model_selection import KFold
 
 from gferm import Bins, FairRegressor
-from gferm.arrays.device import Device, open_device
+from gferm.arrays.device import TorchDevice, open_device
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.constraint import build_contrasts
 from gferm.fairness.sensitive import SensitiveColumn
@@ -235,7 +235,7 @@ def test_torch_gives_the_same(n_groups):
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     bounds = BOUNDS if n_groups == 2 else BOUNDS[:2]
     expected = Rows(n_groups=n_groups, n_bins=3).reduced()
-    found = Rows(n_groups=n_groups, n_bins=3, device=Device("cpu", torch)).reduced()
+    found = Rows(n_groups=n_groups, n_bins=3, device=TorchDevice("cpu", torch)).reduced()
     assert isinstance(found.gram, torch.Tensor)
     host = found.on_host()
     assert host.device == CPU

@@ -8,7 +8,7 @@ from reproduction.judging import FoldJudge, mean_gap
 from reproduction.nested import PaddedFolds
 
 from gferm import metrics
-from gferm.arrays.device import Device, open_device
+from gferm.arrays.device import TorchDevice, open_device
 from gferm.fairness.bins import Bins, uniform_edges
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import SensitiveColumn
@@ -129,7 +129,7 @@ def test_where_nobody_is_compared_there_is_no_gap(all_bins):
 
 def test_torch_gives_the_same():
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
-    rows, there = Judged(), Judged(device=Device("cpu", torch))
+    rows, there = Judged(), Judged(device=TorchTorchDevice("cpu", torch))
     predictions = torch.as_tensor(rows.predictions)
     for name in ("errors", "hits", "sums", "dgf"):
         found = getattr(there.judged, name)(predictions)

@@ -8,7 +8,7 @@ from reproduction.paper import COMPARED, SHARES, USUAL_BINS, methods_of
 from reproduction.plan import Variant
 
 from gferm import frontier, metrics
-from gferm.arrays.device import Device
+from gferm.arrays.device import NumpyDevice, TorchDevice
 from tests.reproduction.toy import ALPHAS, CPU, GAMMAS, N_FOLDS, STUDIES, Toy, small_grids
 
 FOLDS = (0, N_FOLDS - 1)  # a long one and a short one
@@ -226,7 +226,7 @@ def assert_same(one, other, where=""):
 def test_a_gpu_holds_out_all_folds_at_once(toy):
     """Any device but the CPU does; NumPy in its place gives the same numbers."""
     with small_grids():
-        learner = Learner(toy.plan, Device("another", np))
+        learner = Learner(toy.plan, NumpyDevice("another", np))
         learner.prepare(FoldSet(toy.folds, len(toy.problem.y)))
         for number in (0, 3):
             expected = [models[number] for models in toy.learned]
@@ -236,7 +236,7 @@ def test_a_gpu_holds_out_all_folds_at_once(toy):
 def test_torch_gives_the_same(toy):
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     with small_grids():
-        learner = Learner(toy.plan, Device("cpu", torch))
+        learner = Learner(toy.plan, TorchDevice("cpu", torch))
         learner.prepare(FoldSet(toy.folds, len(toy.problem.y)))
         for number in (0, 3):
             expected = [models[number] for models in toy.learned]

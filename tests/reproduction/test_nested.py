@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import KFold
 
 from gferm import FairRegressor
-from gferm.arrays.device import Device, open_device
+from gferm.arrays.device import TorchDevice, open_device
 from tests.problems import make_problem
 
 CPU = open_device("cpu")
@@ -258,7 +258,7 @@ def test_folds_that_differ_by_two_rows_are_refused():
 def test_torch_gives_the_same(whole):
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     expected, folded = whole
-    device = Device("cpu", torch)
+    device = TorchTorchDevice("cpu", torch)
     problem = make_problem(n=43)
     rows = load(KERNELS["rbf"](problem.X), make_columns(problem), device=device)
     together = rows.hold_out(*folded.rows)

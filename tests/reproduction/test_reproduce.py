@@ -16,7 +16,7 @@ from reproduction.reproduce import reproduce
 from reproduction.tables import STAND_IN
 
 import gferm
-from gferm.arrays.device import Device
+from gferm.arrays.device import CPU, TorchDevice
 from reproduction import ExperimentError, protocol
 from reproduction import reproduce as module
 from tests.reproduction.shrunk import shrink
@@ -225,7 +225,7 @@ def test_a_run_that_was_interrupted_is_noted(once, tmp_path, quick, monkeypatch)
     assert (folder / "continuous.jsonl").read_bytes() == once["continuous.jsonl"]
 
 
-class Cuda(Device):
+class Cuda(TorchDevice):
     description = "A GPU"
 
 
@@ -234,7 +234,7 @@ class Cuda(Device):
     [
         (
             MemoryError("Unable to allocate"),
-            Device("cpu", np),
+            CPU,
             "CPU has .* Use a machine with more",
         ),
         (RuntimeError("CUDA out of memory"), Cuda("cuda", None), "A GPU has .* Use --device cpu"),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gferm.arrays.device import Device, open_device
+from gferm.arrays.device import TorchDevice, open_device
 from gferm.fairness.pair_norm import PairNorm
 from gferm.solver import two_groups
 from gferm.solver.path import trace_path
@@ -109,5 +109,5 @@ def test_ties_end():
 def test_torch_gives_the_same():
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     arrays = problems(20, 8, 4)
-    found = two_group_multipliers(Device("cpu", torch), *(torch.as_tensor(x) for x in arrays))
+    found = two_group_multipliers(TorchDevice("cpu", torch), *(torch.as_tensor(x) for x in arrays))
     np.testing.assert_allclose(found.numpy(), two_group_multipliers(CPU, *arrays), atol=1e-10)

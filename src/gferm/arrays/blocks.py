@@ -1,4 +1,4 @@
-"""Blocks of rows: how passes over large arrays stay inside a core's cache, or inside a GPU."""
+"""Blocks of rows: a pass over a large array stays in a core's cache, or in a GPU's memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 def row_blocks(n_rows: int, n_columns: int, doubles: int = 2**18) -> list[slice]:
-    """Cut ``n_rows`` rows into blocks of about ``doubles`` numbers each."""
+    """Return slices that cut ``n_rows`` rows into blocks of about ``doubles`` numbers each."""
     step = max(doubles // max(n_columns, 1), 1)
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
@@ -25,12 +25,21 @@ def dense(block: Any) -> Array:
     return np.asarray(rows, dtype=np.float64)
 
 
-def fewer_if_full(
+def halve_until_it_fits(
     work: Callable[[int], Result], doubles: int, shape: tuple[int, int], device: Device
 ) -> Result:
-    """Do ``work(doubles)``, which takes that many numbers at once; half, if memory runs out.
+    """Return ``work(doubles)``, with half as many doubles each time that memory runs out.
 
-    It starts anew then, so it must not have changed anything. ``shape`` is that of all rows.
+    Parameters
+    ----------
+    work : callable
+        A pass over rows that takes so many numbers at once. It may be started again.
+    doubles : int
+        What to begin with.
+    shape : tuple of int
+        The number of all rows, and the numbers in each.
+    device : Device
+        Where memory may run out.
 
     Raises
     ------

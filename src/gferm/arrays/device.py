@@ -1,20 +1,21 @@
-"""Where arrays live and who computes with them: NumPy on the CPU, or torch on a GPU.
+"""Devices: where arrays live and which library computes there, NumPy on the CPU or torch on a GPU.
 
-Code for both calls ``device.xp``, the module itself, with names that NumPy and torch share and axes
-by position: ``xp.sum(x, -1)``, ``xp.linalg.solve(a, b)``, ``xp.where``, ``@``. What only one of
-them has is a method here.
+Code for both calls ``device.xp``, the library itself, with names that NumPy and torch share and
+axes by position: ``xp.sum(x, -1)``, ``xp.linalg.solve(a, b)``, ``xp.where``, ``@``. What the two
+call differently is a method of `Device`, which `NumpyDevice` and `TorchDevice` implement.
 
-Large matrices live on a device. What has few columns is NumPy's everywhere: it goes to the matrix
-and comes back as a product (`Placed`), and nothing but the matrix notices where that is.
+Large matrices live on a device. Arrays of few columns are NumPy's everywhere: `Placed` takes them
+to the matrix and brings the product back, so that other code does not see where the matrix is.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,92 +28,77 @@ UNKNOWN = 2**63  # bytes that are free where the system does not tell
 
 
 @dataclass(frozen=True)
-class Device:
-    """An array library and the place it computes at; make one with `open_device`."""
+class Device(ABC):
+    """An array library and the place where it computes.
+
+    `open_device` returns the device that a user names, `device_of` that of an array.
+
+    Parameters
+    ----------
+    name : str
+        The place, as the library calls it: "cpu", "cuda:0".
+    xp : module
+        The library.
+    """
 
     name: str
     xp: Any
 
+    is_cpu: ClassVar[bool]
+    """Whether the library is NumPy."""
+    kind: ClassVar[str]
+    """One of `DEVICES`, as a user calls it, without the number of a GPU."""
+
     def __reduce__(self) -> Any:  # a module cannot be pickled; its name can
-        return _device_at, (self.name, self.xp.__name__)
+        return _device_at, (type(self), self.name, self.xp.__name__)
 
-    @property
-    def is_cpu(self) -> bool:
-        """Whether this is NumPy."""
-        return self.xp is np
-
-    @property
-    def kind(self) -> str:
-        """What a user calls it: one of `DEVICES`, without the number of a GPU."""
-        return "cpu" if self.is_cpu else "cuda"
-
+    @abstractmethod
     def at_once(self, on_cpu: int = 2**18) -> int:
-        """Numbers to work on at once: ``on_cpu``, such as fit a cache, or what keeps a GPU busy."""
-        return on_cpu if self.is_cpu else 2**26
+        """Return how many numbers to work on at once: ``on_cpu``, or enough to keep a GPU busy."""
 
+    @abstractmethod
     def put(self, array: Any) -> Any:
-        """Bring an array here; one that is here already stays as it is."""
-        if self.is_cpu:
-            return np.asarray(array)
-        if isinstance(array, np.ndarray) and not array.flags.writeable:
-            array = array.copy()  # torch knows no array that must not be written
-        if not isinstance(array, self.xp.Tensor):
-            array = np.ascontiguousarray(array)
-        return self.xp.as_tensor(array, device=self.name)
+        """Return the array on this device; one that is here already is returned as it is."""
 
+    @abstractmethod
+    def get(self, array: Any) -> npt.NDArray[Any]:
+        """Return an array of this device as NumPy's."""
+
+    @abstractmethod
     def empty(self, *shape: int, dtype: str = "float64") -> Any:
-        """Take memory for numbers."""
-        if self.is_cpu:
-            return np.empty(shape, dtype)
-        return self.xp.empty(shape, dtype=getattr(self.xp, dtype), device=self.name)
+        """Return a new array whose entries are not set."""
 
     def zeros(self, *shape: int) -> Any:
-        """Take memory for float64 numbers that are zero."""
+        """Return a new float64 array of zeros."""
         zeros = self.empty(*shape)
         zeros[...] = 0.0
         return zeros
 
-    def get(self, array: Any) -> npt.NDArray[Any]:
-        """Bring an array to NumPy."""
-        return np.asarray(array if self.is_cpu else array.cpu())
-
+    @abstractmethod
     def cholesky(self, matrix: Any) -> Any:
-        """Return the lower factor; a matrix that is not positive definite is a LinAlgError."""
-        if self.is_cpu:
-            return np.linalg.cholesky(matrix)
-        factor, info = self.xp.linalg.cholesky_ex(matrix)
-        if int(info) != 0:
-            raise np.linalg.LinAlgError("Matrix is not positive definite")
-        return factor
+        """Return the lower Cholesky factor.
 
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the matrix is not positive definite.
+        """
+
+    @abstractmethod
     def solve_lower(self, factor: Any, rhs: Any, *, transposed: bool = False) -> Any:
-        """Solve L x = rhs, or Lᵀ x = rhs; what is above the diagonal is not looked at."""
-        if self.is_cpu:
-            return linalg.solve_triangular(
-                factor, rhs, lower=True, trans=int(transposed), check_finite=False
-            )
-        triangle = factor.mT if transposed else factor
-        return self.xp.linalg.solve_triangular(triangle, rhs, upper=transposed)
+        """Solve L x = rhs, or Lᵀ x = rhs. Entries of L above the diagonal are not read."""
 
+    @abstractmethod
     def put_columns(self, columns: sparse.csr_array) -> Any:
-        """Bring a few sparse columns here; a GPU has them dense."""
-        if self.is_cpu:
-            return columns
-        entries, dense = columns.tocoo(), self.zeros(*columns.shape)
-        places = self.put(entries.row.astype(np.intp)), self.put(entries.col.astype(np.intp))
-        dense[places] = self.put(entries.data)
-        return dense
+        """Return a few sparse columns on this device, for `times_columns`; dense on a GPU."""
 
+    @abstractmethod
     def times_columns(self, matrix: Any, columns: Any) -> Any:
-        """Multiply a matrix that is here, transposed, with such columns: matrixᵀ·columns."""
-        return np.asarray(columns.T @ matrix).T if self.is_cpu else matrix.T @ columns
+        """Compute matrixᵀ·columns, for a matrix on this device and what `put_columns` returned."""
 
     @property
     def free_bytes(self) -> int:
-        """Memory that may be taken now."""
-        if self.name.startswith("cuda"):
-            self.xp.cuda.empty_cache()  # what torch keeps for itself is free, too
-            return int(self.xp.cuda.mem_get_info(self.name)[0])
+        """The memory that can be allocated now, or `UNKNOWN`."""
         available = _read("/proc/meminfo").partition("MemAvailable:")[2].split()
         free = int(available[0]) * 1024 if available else UNKNOWN
         limit, used = (_read(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
@@ -121,38 +107,135 @@ class Device:
         return free
 
     @property
+    @abstractmethod
     def room(self) -> str:
-        """What is free, in words."""
-        name, size = "this machine" if self.is_cpu else self.description, self.free_bytes
-        told = f"has {gigabytes(size)} free" if size < UNKNOWN else "does not say what is free"
-        return f"{name} {told}"
+        """A clause for messages: "this machine has 2 GB free"."""
+
+    @property
+    @abstractmethod
+    def out_of_memory(self) -> type[Exception]:
+        """The exception that the library raises when memory runs out."""
+
+    @property
+    def description(self) -> str:
+        """The name of the hardware, for results."""
+        return "CPU"
+
+
+class NumpyDevice(Device):
+    """NumPy on the CPU."""
+
+    is_cpu = True
+    kind = "cpu"
+    out_of_memory = MemoryError
+
+    def at_once(self, on_cpu: int = 2**18) -> int:
+        return on_cpu
+
+    def put(self, array: Any) -> Any:
+        return np.asarray(array)
+
+    def get(self, array: Any) -> npt.NDArray[Any]:
+        return np.asarray(array)
+
+    def empty(self, *shape: int, dtype: str = "float64") -> Any:
+        return np.empty(shape, dtype)
+
+    def cholesky(self, matrix: Any) -> Any:
+        return np.linalg.cholesky(matrix)
+
+    def solve_lower(self, factor: Any, rhs: Any, *, transposed: bool = False) -> Any:
+        return linalg.solve_triangular(
+            factor, rhs, lower=True, trans=int(transposed), check_finite=False
+        )
+
+    def put_columns(self, columns: sparse.csr_array) -> Any:
+        return columns
+
+    def times_columns(self, matrix: Any, columns: Any) -> Any:
+        return np.asarray(columns.T @ matrix).T
+
+    @property
+    def room(self) -> str:
+        return f"this machine {_has_free(self.free_bytes)}"
+
+
+class TorchDevice(Device):
+    """Torch on a GPU; or on the CPU, for tests and for tensors that users have there."""
+
+    is_cpu = False
+    kind = "cuda"
+
+    def at_once(self, on_cpu: int = 2**18) -> int:
+        return 2**26
+
+    def put(self, array: Any) -> Any:
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            array = array.copy()  # torch knows no array that must not be written
+        if not isinstance(array, self.xp.Tensor):
+            array = np.ascontiguousarray(array)
+        return self.xp.as_tensor(array, device=self.name)
+
+    def get(self, array: Any) -> npt.NDArray[Any]:
+        return np.asarray(array.cpu())
+
+    def empty(self, *shape: int, dtype: str = "float64") -> Any:
+        return self.xp.empty(shape, dtype=getattr(self.xp, dtype), device=self.name)
+
+    def cholesky(self, matrix: Any) -> Any:
+        factor, info = self.xp.linalg.cholesky_ex(matrix)
+        if int(info) != 0:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+        return factor
+
+    def solve_lower(self, factor: Any, rhs: Any, *, transposed: bool = False) -> Any:
+        triangle = factor.mT if transposed else factor
+        return self.xp.linalg.solve_triangular(triangle, rhs, upper=transposed)
+
+    def put_columns(self, columns: sparse.csr_array) -> Any:
+        entries, dense = columns.tocoo(), self.zeros(*columns.shape)
+        places = self.put(entries.row.astype(np.intp)), self.put(entries.col.astype(np.intp))
+        dense[places] = self.put(entries.data)
+        return dense
+
+    def times_columns(self, matrix: Any, columns: Any) -> Any:
+        return matrix.T @ columns
+
+    @property
+    def free_bytes(self) -> int:
+        if not self._on_gpu:
+            return super().free_bytes
+        self.xp.cuda.empty_cache()  # what torch keeps for itself is free, too
+        return int(self.xp.cuda.mem_get_info(self.name)[0])
+
+    @property
+    def room(self) -> str:
+        return f"{self.description} {_has_free(self.free_bytes)}"
 
     @property
     def out_of_memory(self) -> type[Exception]:
-        """What it raises when there is no memory left."""
-        if self.is_cpu:
-            return MemoryError
         error: type[Exception] = self.xp.cuda.OutOfMemoryError
         return error
 
     @property
     def description(self) -> str:
-        """The device in words, for results."""
-        if not self.name.startswith("cuda"):
-            return "CPU"
-        return str(self.xp.cuda.get_device_name(self.name))
+        return str(self.xp.cuda.get_device_name(self.name)) if self._on_gpu else super().description
+
+    @property
+    def _on_gpu(self) -> bool:
+        return self.name.startswith("cuda")
 
 
-CPU = Device("cpu", np)
+CPU = NumpyDevice("cpu", np)
 
 
-def _device_at(name: str, library: str) -> Device:
-    return Device(name, import_module(library))
+def _device_at(kind: type[Device], name: str, library: str) -> Device:
+    return kind(name, import_module(library))
 
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A matrix on a device that multiplies NumPy's arrays: they travel, and it stays."""
+    """A matrix that stays on a device, and takes and returns NumPy's arrays in products."""
 
     matrix: Any
     device: Device
@@ -161,7 +244,7 @@ class Placed:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """That of the matrix."""
+        """The shape of the matrix."""
         rows, columns = self.matrix.shape
         return int(rows), int(columns)
 
@@ -172,7 +255,7 @@ class Placed:
 
     @property
     def dtype(self) -> npt.DTypeLike:
-        """That of the products."""
+        """The type of the products."""
         return np.dtype(np.float64)
 
     def __len__(self) -> int:
@@ -189,29 +272,33 @@ class Placed:
 
 
 def _read(path: str) -> str:
-    """Read what the system tells, or nothing where it does not."""
+    """Return the text of a file of the system, or nothing where there is no such file."""
     try:
         return Path(path).read_text(encoding="ascii")
     except OSError:
         return ""
 
 
+def _has_free(size: int) -> str:
+    return f"has {gigabytes(size)} free" if size < UNKNOWN else "does not say what is free"
+
+
 def gigabytes(size: float) -> str:
-    """Write a number of bytes."""
+    """Return a number of bytes in words: "2.05 GB"."""
     return f"{size / 1e9:.3g} GB"
 
 
 def device_of(array: Any) -> Device:
     """Return where an array lives; what is neither NumPy's nor torch's counts as NumPy's."""
-    if not is_tensor(array):
+    if isinstance(array, np.ndarray) or not is_tensor(array):
         return CPU
     import torch
 
-    return Device(str(array.device), torch)
+    return TorchDevice(str(array.device), torch)
 
 
 def is_tensor(array: Any) -> bool:
-    """Return whether this is torch's, or of a class made of torch's, without importing it."""
+    """Return whether this is a tensor of torch, or of a subclass, without importing torch."""
     return any(base.__module__.partition(".")[0] == "torch" for base in type(array).__mro__)
 
 
@@ -219,7 +306,7 @@ ELSEWHERE = "; a model that was fitted on a GPU serves without one after set_par
 
 
 def open_device(name: str) -> Device:
-    """Return the device called ``name``; never another one in its place.
+    """Return the device that a user calls ``name``; never another one in its place.
 
     Raises
     ------
@@ -243,4 +330,4 @@ def open_device(name: str) -> Device:
             "False). Check the driver and that torch was built for CUDA, or use device='cpu'"
             f"{ELSEWHERE}"
         )
-    return Device(f"cuda:{torch.cuda.current_device()}", torch)  # as its tensors say it
+    return TorchDevice(f"cuda:{torch.cuda.current_device()}", torch)  # as its tensors say it

@@ -1,8 +1,8 @@
-"""Arrays of other libraries: torch's tensors, and whatever follows the array API standard.
+"""Arrays that users pass from other libraries: torch's tensors, and all of the array API standard.
 
-They come in by way of NumPy, are computed where they were (`device_for`), and answers go back to
-the library and device that the question came from. Whether scikit-learn's ``array_api_dispatch``
-is on changes nothing here; its own tools, such as scorers, want it on.
+They are read as NumPy's (`as_numpy`), computed on the device where they were (`device_for`), and
+the answer is returned in their library and on their device (`back_to`). Scikit-learn's option
+``array_api_dispatch`` changes nothing here; its own tools, such as scorers, need it on.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from gferm.arrays.device import CPU, Device, device_of, is_tensor, open_device
 
 
 def is_foreign(array: Any) -> bool:
-    """Return whether this is an array of another library; data frames and lists are none."""
+    """Return whether this is an array of another library; data frames and lists are not."""
     if isinstance(array, (np.ndarray, np.generic)):
         return False
     return is_tensor(array) or hasattr(array, "__array_namespace__")
 
 
 def as_numpy(array: Any) -> Any:
-    """Bring an array of another library to NumPy; anything else stays as it is."""
+    """Return an array of another library as NumPy's; anything else is returned as it is."""
+    if isinstance(array, np.ndarray):
+        return array
     if is_tensor(array):
         halves = array.is_floating_point() and array.element_size() < 4  # not all are NumPy's, too
         return (array.float() if halves else array).numpy(force=True)
@@ -31,9 +33,9 @@ def as_numpy(array: Any) -> Any:
 
 
 def back_to(values: npt.NDArray[Any], like: Any) -> Any:
-    """Bring an answer to the library and device of the array that was asked about.
+    """Return ``values`` in the library and on the device of ``like``.
 
-    Names of classes stay NumPy's: other libraries have no words.
+    Strings stay NumPy's: other libraries have none.
     """
     if not is_foreign(like) or values.dtype.kind not in "biuf":
         return values
@@ -43,8 +45,10 @@ def back_to(values: npt.NDArray[Any], like: Any) -> Any:
 
 
 def device_for(name: str | None, X: Any) -> Device:
-    """Return the device with a name, or where X is: a GPU if it is a tensor on one."""
+    """Return the device called ``name``; without a name the GPU that X is on, or the CPU."""
     if name is not None:
         return open_device(name)
+    if isinstance(X, np.ndarray):
+        return CPU
     here = device_of(X)
     return here if here.name.startswith("cuda") else CPU

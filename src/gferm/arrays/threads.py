@@ -38,14 +38,14 @@ def _blas() -> ThreadpoolController:
 
 @cache
 def _blas_of_numpy() -> ThreadpoolController:
-    """NumPy's own library, as wheels have it; else the one that all share."""
+    """Return NumPy's own library, which wheels bring, or the one that all share."""
     paths = [library["filepath"] for library in _blas().info()]
     own = [path for path in paths if Path(path).parent.name == "numpy.libs"]
     return _blas().select(filepath=own or paths)
 
 
 class _OneThread:
-    """Keeps BLAS libraries on one thread while anybody needs it, and knows what they had."""
+    """Keeps BLAS libraries on one thread while anybody needs it, and restores what they had."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -54,7 +54,7 @@ class _OneThread:
 
     @contextmanager
     def __call__(self, libraries: ThreadpoolController) -> Iterator[None]:
-        """Limit them: the first to come notes what they had, the last to go restores it."""
+        """Limit the libraries. The first user notes what they had, and the last one restores it."""
         with self._lock:
             for library in libraries.lib_controllers:
                 users = self._users.get(library.filepath, 0)
@@ -72,7 +72,7 @@ class _OneThread:
                         library.set_num_threads(self._before.pop(library.filepath))
 
     def allowed(self) -> int:
-        """Return the most threads of any library, limited by us or not."""
+        """Return the most threads that any library has, or had before it was limited here."""
         with self._lock:
             found = [
                 self._before.get(library.filepath, library.num_threads)
@@ -82,16 +82,18 @@ class _OneThread:
 
 
 _one_thread = _OneThread()
-_here = local()  # whether this is a thread of ours, which has its core
+_this_thread = local()  # is_worker: whether `map_ahead` runs it, on one core
 
 
 def _allowed_threads() -> int:
-    """Return how many threads this one may have beside it."""
-    return 1 if getattr(_here, "busy", False) else int(min(_one_thread.allowed(), cpu_count()))
+    """Return how many threads the calling thread may use."""
+    if getattr(_this_thread, "is_worker", False):
+        return 1
+    return int(min(_one_thread.allowed(), cpu_count()))
 
 
 def one_blas_at_a_time() -> AbstractContextManager[None]:
-    """Leave the cores to SciPy's BLAS, if NumPy has another one."""
+    """Keep NumPy's BLAS on one thread where SciPy has its own, which then has all cores."""
     shared = len(_blas_of_numpy().info()) == len(_blas().info())
     return nullcontext() if shared else _one_thread(_blas_of_numpy())
 
@@ -99,28 +101,28 @@ def one_blas_at_a_time() -> AbstractContextManager[None]:
 def for_each(work: Callable[[T], None], items: Sequence[T], *, alone: bool = False) -> None:
     """Run ``work`` on every item, on as many threads as BLAS may use now.
 
-    ``alone``: one item at a time, with BLAS on all cores.
+    With ``alone`` it runs on one item at a time, with BLAS on all cores.
     """
     n_threads = 1 if alone else min(_allowed_threads(), len(items))
 
-    def quietly(item: T) -> None:
+    def without_checks(item: T) -> None:
         with config_context(assume_finite=True):  # configuration is per thread; X was checked
             work(item)
 
     if n_threads <= 1:
         for item in items:
-            quietly(item)
+            without_checks(item)
         return
     with _one_thread(_blas_of_numpy()), ThreadPoolExecutor(n_threads) as threads:
-        for _ in threads.map(quietly, items):
+        for _ in threads.map(without_checks, items):
             pass
 
 
 def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Generator[R, None, None]:
-    """Run ``work`` on items in their order, on several while the next one is being read.
+    """Yield ``work(item)`` for each item, in order; several run while the next item is read.
 
-    No more than ``room`` are in work at once, nor more than BLAS may use threads; an item is let go
-    when its result is there. The first item that fails is the one whose error is raised.
+    At most ``room`` items run at once, and at most as many as BLAS may use threads. No item is kept
+    once its result is known. If items fail, the error of the first one is raised.
     """
     n_threads = min(_allowed_threads(), room)
     if n_threads <= 1:
@@ -130,7 +132,7 @@ def map_ahead(work: Callable[[T], R], items: Iterable[T], *, room: int) -> Gener
     config = get_config()  # that of scikit-learn is one for each thread
 
     def work_alone(item: T) -> R:
-        _here.busy = True
+        _this_thread.is_worker = True
         with config_context(**config):
             return work(item)
 

@@ -19,7 +19,7 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.blocks import halve_until_it_fits, row_blocks
 from gferm.arrays.device import CPU, Device, device_of
 from gferm.arrays.threads import for_each
 
@@ -160,7 +160,7 @@ class Kernel:
                 products[:, rows] = device.get(there @ block.T)
 
         at_once = device.at_once(PRODUCT_BLOCK)
-        fewer_if_full(fill, at_once, (X.shape[0], n_support), device)
+        halve_until_it_fits(fill, at_once, (X.shape[0], n_support), device)
         return products
 
     def precision(self, X: Any) -> float:

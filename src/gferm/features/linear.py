@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.blocks import halve_until_it_fits, row_blocks
 from gferm.arrays.device import Device
 from gferm.features.base import Features, Form, RowFeatures, Rows, Test, values_of
 from gferm.features.geometry import LinearGeometry
@@ -127,7 +127,7 @@ class LandmarkFeatures(LinearFeatures):
             for part in row_blocks(rows.shape[0], rows.shape[1], doubles):
                 features[part] = self.finish(device.get(rows[part]).T).T
 
-        fewer_if_full(fill, device.at_once(2**22), rows.shape, device)
+        halve_until_it_fits(fill, device.at_once(2**22), rows.shape, device)
         return LinearFeatures(self.kernel, self.fit_intercept, device, features, self.weight)
 
 

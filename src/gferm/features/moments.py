@@ -20,7 +20,7 @@ from joblib import cpu_count
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import fewer_if_full, row_blocks
+from gferm.arrays.blocks import halve_until_it_fits, row_blocks
 from gferm.arrays.device import CPU, Device
 from gferm.arrays.threads import for_each
 from gferm.features.geometry import ROUNDING, LinearGeometry, above_rounding
@@ -231,7 +231,7 @@ def sum_with_columns(
         return Moments.of_products(origin, products), seen
 
     at_once = max(device.at_once(BLOCK), 2 * width**2)  # sums are smaller
-    return fewer_if_full(take, at_once, (n, width), device)
+    return halve_until_it_fits(take, at_once, (n, width), device)
 
 
 def _room_like(X: Any, n_rows: int, width: int, device: Device) -> Any:

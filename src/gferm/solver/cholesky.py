@@ -26,7 +26,7 @@ from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
 from gferm.arrays.device import Device, device_of
-from gferm.arrays.host_transfer import Ferry
+from gferm.arrays.host_transfer import HostTransfer
 
 WIDTH = 2048  # columns of a block
 PANELS = 4  # blocks of columns that a factorisation holds beside the matrix
@@ -59,10 +59,10 @@ class Factorization(Protocol):
         """Solve (A + alpha I) x = rhs."""
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x, for several columns."""
+        """Compute A x, for several columns."""
 
     def shrink(self, x: Array) -> Array:
-        """Multiply A (A + alpha I)⁻¹ x, or give x itself: xᵀA (A + alpha I)⁻¹x ≤ xᵀx."""
+        """Return A (A + alpha I)⁻¹ x, or x itself, as xᵀA (A + alpha I)⁻¹x ≤ xᵀx."""
 
 
 class Cholesky:
@@ -102,7 +102,7 @@ class Cholesky:
         return np.ascontiguousarray(x)
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x, from the triangle that the factor left alone."""
+        """Compute A x, from the triangle that the factor left alone."""
         if x.shape[1] == 1:
             product = blas.dsymv(1.0, self._packed, x[:, 0], lower=0)[:, None]
         else:
@@ -146,7 +146,7 @@ class BlockedCholesky:
         self._packed, self._home = matrix, device_of(matrix)
         self._diagonal = np.array(self._home.get(matrix.diagonal()), dtype=np.float64)
         self._width = WIDTH if self._home == device else self._as_wide_as_fits()
-        self._ferry = Ferry(device, self._dtype)
+        self._transfer = HostTransfer(device, self._dtype)
         while not self._factorized():
             self._width = max(self._width // 2, WIDTH)
             self.restore()
@@ -186,7 +186,7 @@ class BlockedCholesky:
         return np.ascontiguousarray(self.device.get(x))
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x, from the triangle that the factor left alone."""
+        """Compute A x, from the triangle that the factor left alone."""
         given, product = self.device.put(x), self.device.zeros(*x.shape)
         for rows in self._blocks():
             product[rows] += self._own(rows, self.device) @ given[rows]
@@ -245,7 +245,7 @@ class BlockedCholesky:
         return (slice(at, min(at + self._width, size)) for at in range(0, size, self._width))
 
     def _as_wide_as_fits(self) -> int:
-        """Return the width of blocks that travel: the wider they are, the fewer times they do."""
+        """Return the width of blocks that are copied: the wider, the fewer copies."""
         size = len(self._packed)
         column = size * np.dtype(self._dtype).itemsize
         return max(WIDTH, min(self.device.free_bytes // (PANELS * column), size))
@@ -259,22 +259,22 @@ class BlockedCholesky:
     def _fetch(self, rows: slice, columns: slice) -> Any:
         """Return a part of the array on the device: a view if it lives there."""
         part = self._packed[rows, columns]
-        return part if self._home == self.device else self._ferry.bring(part)
+        return part if self._home == self.device else self._transfer.to_device(part)
 
     def _store(self, rows: slice, columns: slice, part: Any) -> None:
         if self._home == self.device:
             self._packed[rows, columns] = part
         else:
-            self._ferry.take_back(part, self._packed[rows, columns])
+            self._transfer.to_host(part, self._packed[rows, columns])
 
     @property
     def _dtype(self) -> npt.DTypeLike:
-        """That of the array, as NumPy names it."""
+        """The type of the array's numbers, as NumPy names it."""
         return np.dtype(str(self._packed.dtype).removeprefix("torch."))
 
 
 def cholesky(matrix: Any, alpha: float, device: Device) -> Cholesky | BlockedCholesky:
-    """Factorise A + alpha I in the memory of A: by LAPACK, or by blocks on a device."""
+    """Return A + alpha I, factorised in the memory of A: by LAPACK, or by blocks on a device."""
     return Cholesky(matrix, alpha) if device.is_cpu else BlockedCholesky(matrix, alpha, device)
 
 

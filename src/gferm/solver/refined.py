@@ -98,7 +98,7 @@ class Refined:
         return np.asarray(found * size)
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x."""
+        """Compute A x."""
         product: Array = self._matrix @ x
         return product
 

@@ -66,9 +66,9 @@ class Diagonal:
         return inverse[:, None] * rhs
 
     def apply(self, x: Array) -> Array:
-        """Multiply A x."""
+        """Compute A x."""
         return self.values[:, None] * x
 
     def shrink(self, x: Array) -> Array:
-        """Multiply A (A + alpha I)⁻¹ x."""
+        """Compute A (A + alpha I)⁻¹ x."""
         return self.apply(self.solve(x))
