@@ -139,7 +139,7 @@ def test_everything_is_asked_for_by_default(monkeypatch):
         asked.append({"target": target, **options})
         raise Stop
 
-    monkeypatch.setattr("reproduction.reproduce.reproduce", stop)
+    monkeypatch.setattr("reproduction.command.reproduce", stop)
     assert isinstance(invoke().exception, Stop)
     assert asked == [
         {
@@ -177,7 +177,7 @@ def test_every_example_names_targets_and_options_that_exist(page):
 def test_the_theorem_has_its_own_folder(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "reproduction.consistency.run_consistency",
+        "reproduction.command.run_consistency",
         lambda folder, repeats: asked.append((folder, repeats)),
     )
     done = invoke("consistency", "--repeats", 3, "--out", tmp_path)
@@ -393,7 +393,7 @@ def test_an_interrupt_is_no_error_and_says_how_to_go_on(tmp_path, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reproduction.reproduce.reproduce", interrupt)
+    monkeypatch.setattr("reproduction.command.reproduce", interrupt)
     monkeypatch.setenv("COLUMNS", "30")
     done = invoke("--out", tmp_path / "out")
     assert done.exit_code == 130
