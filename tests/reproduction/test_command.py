@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from time import sleep
 
@@ -162,6 +163,19 @@ def test_help_lists_what_there_is(monkeypatch):
     said = " ".join(invoke("--help").stdout.replace("│", " ").split())
     for word in (*TARGETS, "consistency", *PROBLEMS, "--device", "--jobs", "--out"):
         assert word in said
+    assert said.count("python -m reproduction") >= 2
+    for words in ("Examples", "Exit codes", "0 done", "2 wrong input", "130 stopped"):
+        assert words in said
+    assert "[bold]" not in said
+
+
+def test_paragraphs_of_help_fill_their_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    paragraph = invoke("--help").stdout.split("Examples")[0].split("Safe to stop")[1]
+    lines = [line.strip() for line in paragraph.strip().splitlines()]
+    assert len(lines) > 3
+    for line, following in pairwise(lines[1:]):
+        assert len(line) + 1 + len(following.split()[0]) > 57
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reproduction.md", "reproduction/command.py"])
