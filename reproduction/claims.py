@@ -218,7 +218,7 @@ def corrected_error(differences: Array, test_share: float) -> float:
 
 
 def published(method: Method, measure: str) -> float | None:
-    """Look up what the paper reports for CRIME."""
+    """Return what the paper reports of a method for CRIME; None if it does not."""
     values = _PUBLISHED.get(method)
     return None if values is None else values.get(measure)
 

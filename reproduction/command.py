@@ -10,9 +10,12 @@ from rich.markup import escape
 
 from gferm.cli import flowing
 from gferm.cli.terminal import INTERRUPTED, console, errors, one_line_errors
+from gferm.sheets.terminal import to_terminal
 from reproduction import ExperimentError
+from reproduction.consistency import run_consistency
 from reproduction.paper import ALL, REPEATS, TARGETS
 from reproduction.problems import PROBLEMS
+from reproduction.reproduce import check_known, page_name, reproduce
 
 CONSISTENCY = "consistency"
 DETAILS = "claims-"  # every single comparison: for the page, too long for a terminal
@@ -23,7 +26,7 @@ app = typer.Typer(
 )
 
 
-def reproduce(
+def command(
     context: typer.Context,
     target: Annotated[
         str, typer.Argument(help=f"What to reproduce: {', '.join((*TARGETS, CONSISTENCY))}.")
@@ -59,8 +62,6 @@ def reproduce(
     """
     with one_line_errors(ExperimentError, ImportError):
         try:
-            from reproduction.reproduce import check_known
-
             check_known("target", target, (*TARGETS, CONSISTENCY))
             if target == CONSISTENCY:
                 _refuse_options(context, "data", "device", "jobs")
@@ -80,11 +81,7 @@ def reproduce(
 def _reproduce_tables(
     target: str, data: str, repeats: int, device: str, jobs: int | None, out: Path
 ) -> None:
-    from gferm.sheets.terminal import to_terminal
-    from reproduction.reproduce import page_name
-    from reproduction.reproduce import reproduce as run
-
-    found = run(target, data=data, repeats=repeats, device=device, jobs=jobs, out=out)
+    found = reproduce(target, data=data, repeats=repeats, device=device, jobs=jobs, out=out)
     for sheet in found.sheets:
         if not sheet.name.startswith(DETAILS):
             console.print(to_terminal(sheet, width=console.width), crop=False)
@@ -111,11 +108,9 @@ def _refuse_options(context: typer.Context, *names: str) -> None:
 
 
 def _reproduce_consistency(folder: Path, repeats: int) -> None:
-    from reproduction.consistency import run_consistency
-
     run_consistency(folder, repeats=repeats)
     for name in ("consistency.md", "consistency.png"):
         console.print(f"Wrote [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)
 
 
-app.command(help=flowing(reproduce.__doc__))(reproduce)
+app.command(help=flowing(command.__doc__))(command)

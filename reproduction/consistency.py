@@ -121,7 +121,7 @@ def measure(study: str, n: int, seed: int) -> dict[str, dict[str, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
-    """What was measured.
+    """Measures of all models, for samples of every size.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Consistency:
     def from_records(
         cls, records: Sequence[Mapping[str, Any]], sizes: Sequence[int], repeats: int
     ) -> Consistency:
-        """Sort the lines of the journal."""
+        """Return the measures that the lines of a journal hold."""
         found = {(record["n"], record["seed"]): record for record in records}
         values = {
             (study, model, key): np.array(
@@ -148,7 +148,7 @@ class Consistency:
         return cls(tuple(sizes), values)
 
     def slope(self, study: str, model: str, key: str) -> tuple[float, float]:
-        """Slope of log median |measure| in log n, and its standard error."""
+        """Return the slope of log median |measure| in log n, and its standard error."""
         return log_slope(self.sizes, np.abs(self.values[study, model, key]))
 
 
@@ -210,7 +210,7 @@ def run_consistency(
 
 
 def _panels(result: Consistency) -> list[Panel]:
-    """A row for each study: risk, then unfairness."""
+    """Return the panels of the picture: for each study risk, then unfairness."""
     labels = {
         "excess": "|risk − that of the fair optimum|",
         "unfairness": "unfairness (mean |gap|)",

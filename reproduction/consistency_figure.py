@@ -28,7 +28,7 @@ ROOM = 2.5  # factor of the view below the lowest median: a band may well reach 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.
+    """Curves that are drawn on one pair of axes.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def log_slope(sizes: Sequence[int], values: Array) -> tuple[float, float]:
 
 
 def draw(sizes: Sequence[int], panels: Sequence[Panel]) -> bytes:
-    """Draw the panels, two in a row, with one legend below; gives a PNG."""
+    """Draw the panels, two in a row, with one legend below, and return a PNG."""
     from matplotlib.figure import Figure  # not pyplot: no window, no figure left open
     from matplotlib.patches import Patch
 

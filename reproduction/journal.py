@@ -219,7 +219,7 @@ def _unusable(folder: Path, error: Exception) -> ExperimentError:
 
 
 def _read_object(content: bytes) -> dict[str, Any]:
-    """Read a JSON object; anything else is a ValueError."""
+    """Return a JSON object; raise ValueError for anything else."""
     found = json.loads(content)
     if not isinstance(found, dict):
         raise ValueError(f"not a JSON object but {_short(found)}")

@@ -88,7 +88,7 @@ class Learner:
                 inner_contrasts=contrasts_of(cells, y, self.places[key], folds.inner_train),
                 outer_contrasts=contrasts_of(cells, y, self.places[key], folds.outer_train),
             )
-            for key, cells in self.plan.partitions.items()
+            for key, cells in self.plan.cells.items()
         }
 
     def learn(self, number: int) -> list[LearnedKernel]:
@@ -130,7 +130,7 @@ class Learner:
         parts: NestedModels,
         learned: Sequence[LearnedKernel],
     ) -> None:
-        """Learn and judge the variants that share their cells, and hand them to their folds."""
+        """Learn and judge the variants that share their cells, and add them to ``learned``."""
         view, device = self._in_cells[key], self.device
         bounds = [variant.bound for variant in variants]
         outer = view.outer_contrasts.reduce(device, parts.outer)

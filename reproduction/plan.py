@@ -22,7 +22,7 @@ from reproduction.problems import Problem
 
 @dataclass(frozen=True)
 class Variant:
-    """How a model is made fair, and in whose cells it is judged."""
+    """The bound of a model, and the cells in which it is bounded and judged."""
 
     study: str
     n_bins: int
@@ -39,9 +39,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class KernelFamily:
-    """The kernels that a method chooses among: those of one learner on the same features."""
+    """The kernels of one learner on one set of features, among which a method chooses."""
 
-    features: int
+    feature_set: int
     learner: str
 
 
@@ -71,7 +71,7 @@ class Plan:
     studies : tuple of str
     feature_sets : list of arrays of shape (n, d)
     kernels : list of PlannedKernel
-    partitions : dict of Cells
+    cells : dict of Cells
         By study and number of label bins, in the order of their columns.
     """
 
@@ -79,7 +79,7 @@ class Plan:
     studies: tuple[str, ...]
     feature_sets: list[Array]
     kernels: list[PlannedKernel]
-    partitions: dict[tuple[str, int], Cells]
+    cells: dict[tuple[str, int], Cells]
     _families: dict[tuple[str, bool, str], KernelFamily] = field(repr=False)
 
     @classmethod
@@ -88,53 +88,53 @@ class Plan:
         feature_sets: list[Array] = []
         families: dict[tuple[str, bool, str], KernelFamily] = {}
         variants: dict[KernelFamily, dict[Variant, None]] = {}
-        partitions: dict[tuple[str, int], Cells] = {}
+        cells: dict[tuple[str, int], Cells] = {}
         for method in (method for study in studies for method in methods_of(study)):
             key = (method.study, method.with_s, method.learner)
             if key not in families:
                 X = problem.studies[method.study].features(method.with_s)
-                families[key] = KernelFamily(_place(X, feature_sets), method.learner)
+                families[key] = KernelFamily(_place_of(X, feature_sets), method.learner)
             variant = Variant.of(method)
             variants.setdefault(families[key], {})[variant] = None
             where = (variant.study, variant.n_bins)
-            if where not in partitions:
-                partitions[where] = problem.cells(*where)
+            if where not in cells:
+                cells[where] = problem.cells(*where)
         kernels = [
             PlannedKernel(family, gamma, tuple(some))
             for family, some in variants.items()
             for gamma in (GAMMAS if KERNELS[family.learner] == "rbf" else (None,))
         ]
-        return cls(problem, tuple(studies), feature_sets, kernels, partitions, families)
+        return cls(problem, tuple(studies), feature_sets, kernels, cells, families)
 
     def kernel_matrix(self, planned: PlannedKernel) -> Array:
         """Evaluate a kernel on all rows."""
         kernel = Kernel(KERNELS[planned.family.learner], gamma=planned.gamma)
-        matrix: Array = kernel.training_matrix(self.feature_sets[planned.family.features])
+        matrix: Array = kernel.training_matrix(self.feature_sets[planned.family.feature_set])
         return matrix
 
     def columns(self) -> Array:
         """Return V: the labels, then the indicators of the cells of every partition."""
-        indicators = [np.eye(p.counts.size)[p.cell_of] for p in self._groups()]
+        indicators = [np.eye(p.counts.size)[p.cell_of] for p in self._partitions()]
         return np.hstack([self.problem.y[:, None], *indicators])
 
     def places(self) -> dict[tuple[str, int], slice]:
         """Return the columns of each partition in V."""
-        ends = 1 + np.cumsum([p.counts.size for p in self._groups()])
+        ends = 1 + np.cumsum([p.counts.size for p in self._partitions()])
         starts = [1, *ends[:-1].tolist()]
         return {
             key: slice(start, int(end))
-            for key, start, end in zip(self.partitions, starts, ends, strict=True)
+            for key, start, end in zip(self.cells, starts, ends, strict=True)
         }
 
     def family(self, method: Method) -> KernelFamily:
         """Return the kernels that a method chooses among."""
         return self._families[method.study, method.with_s, method.learner]
 
-    def _groups(self) -> list[Partition]:
-        return [cells.partitions[0] for cells in self.partitions.values()]
+    def _partitions(self) -> list[Partition]:
+        return [cells.partitions[0] for cells in self.cells.values()]
 
 
-def _place(X: Array, feature_sets: list[Array]) -> int:
+def _place_of(X: Array, feature_sets: list[Array]) -> int:
     """Return the place of X in the list, at its end if it is new."""
     for place, known in enumerate(feature_sets):
         if np.array_equal(known, X):

@@ -183,12 +183,12 @@ class PageSection:
 
 
 def table_section(sheet: Sheet) -> PageSection:
-    """Make a section of a table and its notes."""
+    """Return the section of a table and its notes."""
     return PageSection(sheet.name, sheet.title, to_html_table(sheet))
 
 
 def picture_section(name: str, caption: str, png: bytes) -> PageSection:
-    """Make a section of a picture; all have letters of the same size."""
+    """Return the section of a picture; all have letters of the same size."""
     source = f"data:image/png;base64,{b64encode(png).decode()}"
     width = round(ZOOM * int.from_bytes(png[PNG_WIDTH]))
     return PageSection(

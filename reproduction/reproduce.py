@@ -57,7 +57,7 @@ RUNS = "run.json"
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What a run left behind.
+    """The tables of a run, and where everything was written.
 
     Attributes
     ----------
@@ -150,13 +150,13 @@ def reproduce(
 
 
 def _out_of_memory(error: Exception, device: Device) -> ExperimentError:
-    """Return what to do about too little memory."""
+    """Return an error that says what to do about too little memory."""
     remedy = "Use --device cpu" if not device.is_cpu else "Use a machine with more memory"
     return ExperimentError(f"{device.description} has too little memory: {error}. {remedy}.")
 
 
 def check_known(name: str, value: str, known: Sequence[str]) -> None:
-    """Refuse a name that is not known, and list those that are."""
+    """Raise an error that lists the known names if a name is not among them."""
     if value not in known:
         raise ExperimentError(f"{name}={value!r} is unknown; use one of {', '.join(known)}.")
 
@@ -199,7 +199,7 @@ def _versions(device: Device) -> Iterator[tuple[str, str]]:
 def _write(
     target: str, problem: Problem, journals: Mapping[str, Journal], folder: Path
 ) -> list[Sheet]:
-    """Write every form of what was asked for, and give the sheets."""
+    """Write every form of what was asked for, and return the tables."""
     records = {study: journal.records for study, journal in journals.items()}
     summaries = {study: summarize(found) for study, found in records.items()}
     asked = [table for name, table in TABLES.items() if target in (name, ALL)]
@@ -238,7 +238,7 @@ def _claims(
 def _pictures(
     target: str, records: Mapping[str, list[dict[str, Any]]]
 ) -> dict[str, tuple[str, bytes]]:
-    """Draw what was asked for: caption and PNG by name."""
+    """Draw what was asked for, and return caption and PNG by name."""
     pictures = {}
     if target in (FIGURE, ALL):
         pictures[FIGURE] = (

@@ -173,11 +173,11 @@ def _summarize_method(
     whole = [folds for folds in repeats if all(key in record["models"] for record in folds)]
     return MethodSummary(
         error=Spread.of(model["error"] for model in models),
-        dgf=_each([model["dgf"] for model in models]),
-        usual_dgf=_each([usual_dgf(model) for model in models]),
+        dgf=_summarize_each([model["dgf"] for model in models]),
+        usual_dgf=_summarize_each([usual_dgf(model) for model in models]),
         gap=Spread.of(model["gap"] for model in models),
         chance=Spread.of(model["chance"][COMPARED]["mean"] for model in models),
-        delta=_each([model["delta"] for model in models]),
+        delta=_summarize_each([model["delta"] for model in models]),
         pooled=_summarize_pooled(whole, key) if whole else None,
     )
 
@@ -189,8 +189,8 @@ def usual_dgf(model: Record) -> Mapping[str, float | None]:
     return found
 
 
-def _each(values: Sequence[Mapping[str, float | None]]) -> dict[str, Spread]:
-    """Summarise every variant of a measure."""
+def _summarize_each(values: Sequence[Mapping[str, float | None]]) -> dict[str, Spread]:
+    """Summarise every average of a measure."""
     return {part: Spread.of(value[part] for value in values) for part in values[0]}
 
 

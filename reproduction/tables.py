@@ -84,7 +84,7 @@ MEASURES: dict[str, Measure] = {  # what is compared with the paper, in the orde
 
 @dataclass(frozen=True)
 class _Block:
-    """Neighbouring columns and what fills them in a row."""
+    """Neighbouring columns, and the cells of a row in them."""
 
     columns: tuple[Column, ...]
     cells: Callable[[Row, MethodSummary | None], Cells]

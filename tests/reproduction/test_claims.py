@@ -49,7 +49,7 @@ def make_records(study="binary", data="crime", n=30, noise=0.1, shift=None, usua
 
 
 def as_claimed(method):
-    """Give errors and DGFs that do all that the paper says."""
+    """Return errors and DGFs that do all that the paper says."""
     fair = method.epsilon is not None
     epsilon, more = method.epsilon or 0.0, np.log2(method.n_bins / 10)
     error = fair * (2 - 100 * epsilon + 0.5 * more) - method.with_s

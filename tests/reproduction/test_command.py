@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from time import sleep
 
@@ -139,7 +140,7 @@ def test_everything_is_asked_for_by_default(monkeypatch):
         asked.append({"target": target, **options})
         raise Stop
 
-    monkeypatch.setattr("reproduction.reproduce.reproduce", stop)
+    monkeypatch.setattr("reproduction.command.reproduce", stop)
     assert isinstance(invoke().exception, Stop)
     assert asked == [
         {
@@ -162,6 +163,19 @@ def test_help_lists_what_there_is(monkeypatch):
     said = " ".join(invoke("--help").stdout.replace("│", " ").split())
     for word in (*TARGETS, "consistency", *PROBLEMS, "--device", "--jobs", "--out"):
         assert word in said
+    assert said.count("python -m reproduction") >= 2
+    for words in ("Examples", "Exit codes", "0 done", "2 wrong input", "130 stopped"):
+        assert words in said
+    assert "[bold]" not in said
+
+
+def test_paragraphs_of_help_fill_their_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    paragraph = invoke("--help").stdout.split("Examples")[0].split("Safe to stop")[1]
+    lines = [line.strip() for line in paragraph.strip().splitlines()]
+    assert len(lines) > 3
+    for line, following in pairwise(lines[1:]):
+        assert len(line) + 1 + len(following.split()[0]) > 57
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reproduction.md", "reproduction/command.py"])
@@ -177,7 +191,7 @@ def test_every_example_names_targets_and_options_that_exist(page):
 def test_the_theorem_has_its_own_folder(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "reproduction.consistency.run_consistency",
+        "reproduction.command.run_consistency",
         lambda folder, repeats: asked.append((folder, repeats)),
     )
     done = invoke("consistency", "--repeats", 3, "--out", tmp_path)
@@ -393,7 +407,7 @@ def test_an_interrupt_is_no_error_and_says_how_to_go_on(tmp_path, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reproduction.reproduce.reproduce", interrupt)
+    monkeypatch.setattr("reproduction.command.reproduce", interrupt)
     monkeypatch.setenv("COLUMNS", "30")
     done = invoke("--out", tmp_path / "out")
     assert done.exit_code == 130

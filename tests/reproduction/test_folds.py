@@ -27,7 +27,7 @@ def test_folds_are_partitions(n, repeat):
 
 
 def flat(folds):
-    """Give all that is random about some folds, as tuples of numbers."""
+    """Return all that is random about some folds, as tuples of numbers."""
     return [
         tuple(tuple(rows.tolist()) for rows in (fold.test, fold.train, *fold.inner_test))
         for fold in folds

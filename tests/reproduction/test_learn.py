@@ -38,7 +38,7 @@ def records(toy):
 @INACTIVE
 @pytest.mark.parametrize("method", METHODS, ids=name_of)
 def test_chooses_and_predicts_as_the_public_search(toy, records, method):
-    Q = len(toy.plan.partitions[method.study, USUAL_BINS].partitions[0].groups)
+    Q = len(toy.plan.cells[method.study, USUAL_BINS].partitions[0].groups)
     each_pair = Q / (Q - 1)  # the definition divides by K Q², whatever can be a pair
     for fold in FOLDS:
         search = toy.search(method, fold)
@@ -69,7 +69,7 @@ def test_chooses_and_predicts_as_the_public_search(toy, records, method):
 
 
 def chosen_predictions(toy, method, fold, model):
-    """Give the engine's predictions of the outer test rows, for the setting that was chosen."""
+    """Return the engine's predictions of the outer test rows, for the setting that was chosen."""
     family = toy.plan.family(method)
     (number,) = [
         number
@@ -170,7 +170,7 @@ def test_the_toy_is_hard_enough(toy, records):
     assert len({round(model["dgf"]["pairs"], 12) for model in models}) > len(models) / 4
     sizes = [len(toy.folds[fold].test) for fold in FOLDS]
     assert sizes[0] == sizes[1] + 1
-    assert any((cells.partitions[0].counts == 0).any() for cells in toy.plan.partitions.values())
+    assert any((cells.partitions[0].counts == 0).any() for cells in toy.plan.cells.values())
     for fold in toy.folds:
         assert len({len(rows) for rows in fold.inner_test}) == 2
 

@@ -18,13 +18,13 @@ KERNELS = {"linear": linear_kernel, "rbf": lambda X: rbf_kernel(X, gamma=0.2)}
 
 
 def make_columns(problem, seed=0):
-    """Give V: labels, the indicators of the groups, and something else."""
+    """Return V: labels, the indicators of the groups, and something else."""
     noise = np.random.default_rng(seed).normal(size=len(problem.y))
     return np.column_stack([problem.y, np.eye(problem.s.max() + 1)[problem.s], noise])
 
 
 def nested_folds(n, n_outer, n_inner, seed=0):
-    """Give (train, test, inner test parts) of each outer fold."""
+    """Return (train, test, inner test parts) of each outer fold."""
     found = []
     for o, (train, test) in enumerate(
         KFold(n_outer, shuffle=True, random_state=seed).split(np.zeros(n))
@@ -55,7 +55,7 @@ def load(kernel, columns, alphas=ALPHAS, device=CPU):
 
 
 def refit(kernel, columns, train, alpha):
-    """Give the dual coefficients and intercepts of columns: min Σ (v − Ka − b)² + α aᵀKa."""
+    """Return the dual coefficients and intercepts of columns: min Σ (v − Ka − b)² + α aᵀKa."""
     K, n = kernel[np.ix_(train, train)], len(train)
     bordered = np.zeros((n + 1, n + 1))
     bordered[:n, :n] = K + alpha * np.eye(n)
@@ -156,7 +156,7 @@ def test_equals_the_plain_estimator(kernel, alpha):
 
 
 def parts_of(found):
-    """Give every array of NestedModels, by name."""
+    """Return every array of NestedModels, by name."""
     return {
         "outer predictions": found.outer.predictions,
         "outer lost": found.outer.lost,
@@ -173,7 +173,7 @@ def assert_same_parts(one, other, atol=1e-12):
 
 @pytest.fixture
 def whole():
-    """Give 43 rows in folds of unequal size."""
+    """Return 43 rows in folds of unequal size."""
     problem = make_problem(n=43)
     rows = load(KERNELS["rbf"](problem.X), make_columns(problem))
     return rows, Folded(nested_folds(43, 4, 5), 43)

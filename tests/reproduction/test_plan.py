@@ -33,7 +33,7 @@ def test_studies_share_kernels(plan):
 def test_a_study_alone_has_its_own_kernels_only(study, n_kernels):
     plan = Plan.of(make_toy(), [study])
     assert len(plan.kernels) == n_kernels
-    assert {key[0] for key in plan.partitions} == {study}
+    assert {key[0] for key in plan.cells} == {study}
     assert {variant.study for kernel in plan.kernels for variant in kernel.variants} == {study}
 
 
@@ -41,12 +41,12 @@ def test_every_method_finds_its_models(plan):
     for method in (method for study in STUDIES for method in methods_of(study)):
         family = plan.family(method)
         X = plan.problem.studies[method.study].features(method.with_s)
-        np.testing.assert_array_equal(plan.feature_sets[family.features], X)
+        np.testing.assert_array_equal(plan.feature_sets[family.feature_set], X)
         kernels = [kernel for kernel in plan.kernels if kernel.family == family]
         expected = list(GAMMAS) if method.learner == "KRLS" else [None]
         assert [kernel.gamma for kernel in kernels] == expected
         assert all(Variant.of(method) in kernel.variants for kernel in kernels)
-        assert (method.study, method.n_bins) in plan.partitions
+        assert (method.study, method.n_bins) in plan.cells
 
 
 def test_no_variant_is_learned_twice(plan):
@@ -68,7 +68,7 @@ def test_columns_are_labels_and_then_cells(plan):
     columns, places = plan.columns(), plan.places()
     np.testing.assert_array_equal(columns[:, 0], plan.problem.y)
     taken = [0]
-    for key, cells in plan.partitions.items():
+    for key, cells in plan.cells.items():
         (partition,), place = cells.partitions, places[key]
         block = columns[:, place]
         np.testing.assert_array_equal(block.sum(axis=1), 1.0)
@@ -82,7 +82,7 @@ def test_columns_are_labels_and_then_cells(plan):
 def test_kernels_are_those_of_the_features():
     plan = Plan.of(make_toy(), STUDIES)
     for kernel in plan.kernels:
-        X, found = plan.feature_sets[kernel.family.features], plan.kernel_matrix(kernel)
+        X, found = plan.feature_sets[kernel.family.feature_set], plan.kernel_matrix(kernel)
         if KERNELS[kernel.family.learner] == "linear":
             expected = X @ X.T
         else:

@@ -45,7 +45,7 @@ def sheets(records, summary):
 
 
 def cells(sheet, group, name):
-    """Give a column's cells, from top to bottom."""
+    """Return a column's cells, from top to bottom."""
     place = [(column.group, column.name) for column in sheet.columns].index((group, name))
     return [row[place] for section in sheet.sections for row in section.rows]
 

@@ -74,7 +74,7 @@ class Toy:
             return made.record(study)
 
     def options(self, method):
-        """Give the arguments of FairRegressor for a method's constraint."""
+        """Return the arguments of FairRegressor for a method's constraint."""
         return {
             "kernel": KERNELS[method.learner],
             "y_bins": uniform_edges(0, 1, method.n_bins),
@@ -83,7 +83,7 @@ class Toy:
         }
 
     def rows(self, method, rows):
-        """Give X, y, s of some rows."""
+        """Return X, y, s of some rows."""
         study = self.problem.studies[method.study]
         return study.features(method.with_s)[rows], self.problem.y[rows], study.values[rows]
 
@@ -110,7 +110,7 @@ class Toy:
         return FairRegressor(**settings, **self.options(method)).fit(X, y, sensitive_features=s)
 
     def variant_figures(self, method, fold):
-        """Give the engine's figures of a method by (gamma, alpha)."""
+        """Return the engine's figures of a method by (gamma, alpha)."""
         family, variant = self.plan.family(method), plan.Variant.of(method)
         return {
             (kernel.gamma, alpha): (figures.inner_error[i], figures.inner_dgf[i])
