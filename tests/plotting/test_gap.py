@@ -11,8 +11,7 @@ import gferm
 from gferm.auditing import Gap
 from gferm.metrics import cell_rates
 from gferm.plotting import GapDisplay
-from gferm.plotting.forest import lines_of, loudest, loudness
-from gferm.plotting.gap import INSIDE, OUTSIDE
+from gferm.plotting.gap import INSIDE, OUTSIDE, lines_of, loudest, loudness
 from tests.problems import make_problem
 
 

@@ -1,28 +1,26 @@
 """GapDisplay: the gap of every compared pair, with its interval, against what chance alone gives.
 
-A forest plot: a line a pair, sorted by label bin. A dot outside its grey band is a gap that
-shuffled groups hardly reach; of many pairs some dots fall outside by chance, and the legend says
-how many that would be.
+A forest plot: a line a pair, sorted by label bin. Lines are numbered from the top; a heading, one
+for each label bin, takes a line of its own. A dot outside its grey band is a gap that shuffled
+groups hardly reach; of many pairs some dots fall outside by chance, and the legend says how many
+that would be. Where lines are too many, the loudest gaps are shown: those that are largest beside
+their noise, the half-width of what chance alone gives or, where that is not known, of the interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
+from gferm.arrays import Array
 from gferm.auditing import Audit, Gap, audit
-from gferm.plotting.forest import (
-    Line,
-    lines_of,
-    loudest,
-    only_pair,
-    pair_text,
-)
 from gferm.plotting.room import legend_above, place_axes, with_neighbours
-from gferm.plotting.style import COLORS, attribute_text, axes
+from gferm.plotting.style import COLORS, as_text, attribute_text, axes, shortened
 
 QUANTITIES = {
     "rate": "share predicted into the right label bin",
@@ -30,7 +28,8 @@ QUANTITIES = {
     "residual": "mean residual, prediction minus label (units of y)",
     "error": "mean error",
 }
-MOST = 40  # gaps
+MOST = 40  # gaps in a picture
+LONGEST_GROUP = 24  # characters
 BY_CHANCE = 0.05  # of the dots are outside their bands
 
 PITCH, LEAST_PITCH = 17.0, 7.5  # points, of a line
@@ -94,7 +93,7 @@ class GapDisplay:
         ax: Any = None,
         **options: Any,
     ) -> GapDisplay:
-        """Audit and draw; ``options`` go to `gferm.audit`."""
+        """Draw the gaps of an audit of these predictions; ``options`` go to `gferm.audit`."""
         found = audit(y_true, y_pred, sensitive_features=sensitive_features, **options)
         return cls.from_audit(found, of, ax)
 
@@ -102,7 +101,7 @@ class GapDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, sensitive_features: Any, ax: Any = None, **options: Any
     ) -> GapDisplay:
-        """Predict, audit and draw."""
+        """Draw the gaps of an audit of what a model predicts for these rows."""
         return cls.from_predictions(
             y, model.predict(X), sensitive_features=sensitive_features, ax=ax, **options
         )
@@ -141,7 +140,7 @@ class GapDisplay:
         return self
 
     def _readable(self, ax: Any, most: int) -> list[Line]:
-        """Take as many gaps as can be read, at least one."""
+        """Return the lines of as many gaps as can be read, at least one."""
         room = (_points(ax).height - LEGEND) / LEAST_PITCH - 1
         for count in range(min(most, len(self.gaps)), 0, -1):
             lines = lines_of(loudest(self.gaps, count))
@@ -150,7 +149,7 @@ class GapDisplay:
         return lines
 
     def _set_view(self, ax: Any, n_lines: int) -> None:
-        """Show all dots, all bands, and the intervals of all but small cells."""
+        """Set limits that show all dots, all bands, and the intervals of all but small cells."""
         ends = [0.0]
         for gap in self.shown:
             ends += [gap.value, gap.null_low, gap.null_high]
@@ -180,7 +179,7 @@ class GapDisplay:
             label.set_fontweight("bold" if line.gap is None else "normal")
 
     def _write_counts(self, ax: Any, lines: Sequence[Line], size: float) -> None:
-        """Write the rows of both groups at the right, where the view makes room for them."""
+        """Write the rows of both groups at the right, and widen the view to make room for them."""
         written = {-0.8: "rows"}
         for place, line in enumerate(lines):
             if line.gap is not None:
@@ -197,7 +196,7 @@ class GapDisplay:
         ax.set_xlim(low, low + (high - low) / (1.0 - share))
 
     def _key(self) -> dict[str, Any]:
-        """Explain what is drawn, and count what is outside."""
+        """Return the entries of the legend; one counts the gaps outside their bands."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
@@ -210,8 +209,9 @@ class GapDisplay:
         entries = {"gap, 95 % interval": dot(INSIDE, INSIDE)}
         if judged:
             entries["95 % of shuffled groups"] = Patch(**BAND)
-            expected = f"outside: {outside} of {len(judged)} (by chance {_few(len(judged))})"
-            entries[expected] = dot(OUTSIDE, OUTSIDE)
+            by_chance = _expected_by_chance(len(judged))
+            text = f"outside: {outside} of {len(judged)} (by chance {by_chance})"
+            entries[text] = dot(OUTSIDE, OUTSIDE)
         if any(gap.small for gap in self.shown):
             entries["a small cell"] = dot(INSIDE, "white")
         return entries
@@ -237,6 +237,57 @@ def _points(ax: Any) -> Any:
     return ax.get_window_extent().transformed(Affine2D().scale(72.0 / ax.figure.dpi))
 
 
-def _few(count: int) -> str:
-    """Write how many of these are expected outside."""
+def _expected_by_chance(count: int) -> str:
+    """Return how many of these are expected outside by chance, as text."""
     return f"{BY_CHANCE * count:.1f}".removesuffix(".0")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the plot: a gap, or a heading without one."""
+
+    text: str
+    gap: Gap | None = None
+
+
+def loudness(gaps: Sequence[Gap]) -> Array:
+    """Return |gap| / noise of each gap; −1 where the noise is not known."""
+    values = np.array([gap.value for gap in gaps], dtype=float)
+    chance = np.array([(gap.null_high - gap.null_low) / 2 for gap in gaps], dtype=float)
+    interval = np.array([(gap.high - gap.low) / 2 for gap in gaps], dtype=float)
+    noise = np.where(np.isfinite(chance), chance, interval)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(values) / noise
+    known: Array = np.nan_to_num(ratio, nan=-1.0, posinf=np.finfo(float).max)
+    return known
+
+
+def loudest(gaps: Sequence[Gap], most: int) -> list[Gap]:
+    """Return the ``most`` loudest gaps, in the order they came."""
+    chosen = np.argsort(-loudness(gaps), kind="stable")[:most]
+    return [gaps[i] for i in sorted(chosen)]
+
+
+def only_pair(gaps: Sequence[Gap]) -> tuple[str, str] | None:
+    """Return the compared groups if they are the same in every gap."""
+    pairs = {(gap.attribute, gap.groups) for gap in gaps}
+    return next(iter(pairs))[1] if len(pairs) == 1 else None
+
+
+def lines_of(gaps: Sequence[Gap]) -> list[Line]:
+    """Return a line for each gap: label bins where there is one pair, else pairs below headings."""
+    if only_pair(gaps) is not None:
+        return [Line(as_text(gap.label_bin, LONGEST_GROUP, lines=1), gap) for gap in gaps]
+    lines = []
+    several = len({gap.attribute for gap in gaps}) > 1
+    for (attribute, label_bin), members in groupby(gaps, lambda g: (g.attribute, g.label_bin)):
+        heading = f"{attribute}, label {label_bin}" if several else f"label {label_bin}"
+        lines.append(Line(as_text(heading, 2 * LONGEST_GROUP, lines=1)))
+        lines += [Line(pair_text(gap.groups), gap) for gap in members]
+    return lines
+
+
+def pair_text(groups: tuple[str, str]) -> str:
+    """Return "first − second"."""
+    pair = " − ".join(shortened(group, LONGEST_GROUP) for group in groups)
+    return as_text(pair, len(pair), lines=1)
