@@ -158,7 +158,7 @@ class CalibrationByGroupDisplay:
         bars = "\nbars: 95 % interval" if with_bars else ""
         ax.set_ylabel(f"{as_text(self.label_name, 60)}{bars}")
         tidy(ax)
-        self._draw_key(ax, groups)
+        self._draw_legend(ax, groups)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -174,6 +174,7 @@ class CalibrationByGroupDisplay:
         set_view(ax, (x.min(), x.max()), (y.min(), y.max()))
 
     def _draw_group(self, ax: Any, q: int, with_bars: bool) -> None:
+        """Draw the points of group q, hollow on few rows, and their bars."""
         points, style = self.calibration, group_style(q)
         there = points.counts[:, q] > 0
         x, y = points.predictions[there, q], points.labels[there, q]
@@ -189,7 +190,7 @@ class CalibrationByGroupDisplay:
         hollow = HOLLOW | {"marker": style["marker"], "edgecolors": color}
         ax.scatter(x[~firm], y[~firm], s=areas[~firm], zorder=3, **hollow)
 
-    def _draw_key(self, ax: Any, groups: Sequence[Any]) -> None:
+    def _draw_legend(self, ax: Any, groups: Sequence[Any]) -> None:
         """Draw the legend: groups with markers of one size, then what size and filling mean."""
         from matplotlib.lines import Line2D
 

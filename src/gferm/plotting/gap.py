@@ -3,8 +3,7 @@
 A forest plot: a line a pair, sorted by label bin. Lines are numbered from the top; a heading, one
 for each label bin, takes a line of its own. A dot outside its grey band is a gap that shuffled
 groups hardly reach; of many pairs some dots fall outside by chance, and the legend says how many
-that would be. Where lines are too many, the loudest gaps are shown: those that are largest beside
-their noise, the half-width of what chance alone gives or, where that is not known, of the interval.
+that would be. Where lines are too many, those gaps are shown that are largest beside their noise.
 """
 
 from __future__ import annotations
@@ -116,15 +115,15 @@ class GapDisplay:
             Of more gaps, or of more than can be read in the axes, only those are shown that are
             largest beside their noise; the axis says how many these are.
         """
-        lines = lines_of(loudest(self.gaps, most))
+        lines = lines_of(clearest(self.gaps, most))
         beside = max(len(line.text) for line in lines) - WIDEST
         size = (WIDTH + CHARACTER * max(beside, 0), HEAD + PITCH * (len(lines) + 1))
         ax = axes(ax, figsize=tuple(points / 72 for points in size))
         place_axes(ax)
-        lines = self._readable(ax, most)
+        lines = self._readable_lines(ax, most)
         self.shown = [line.gap for line in lines if line.gap is not None]
         self._set_view(ax, len(lines))
-        pitch = (_points(ax).height - LEGEND) / (len(lines) + 1)
+        pitch = (_box_in_points(ax).height - LEGEND) / (len(lines) + 1)
         font = min(LARGEST_FONT, 0.8 * pitch)
         for place, line in enumerate(lines):
             if line.gap is not None:
@@ -132,18 +131,18 @@ class GapDisplay:
         ax.vlines(0, -0.6, len(lines) - 0.4, **ZERO)
         self._name_axes(ax, lines, font)
         self._write_counts(ax, lines, font)
-        legend_above(ax, self._key())
+        legend_above(ax, self._legend_entries())
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.grid(axis="x", alpha=0.25)
         ax.set_axisbelow(True)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _readable(self, ax: Any, most: int) -> list[Line]:
+    def _readable_lines(self, ax: Any, most: int) -> list[Line]:
         """Return the lines of as many gaps as can be read, at least one."""
-        room = (_points(ax).height - LEGEND) / LEAST_PITCH - 1
+        room = (_box_in_points(ax).height - LEGEND) / LEAST_PITCH - 1
         for count in range(min(most, len(self.gaps)), 0, -1):
-            lines = lines_of(loudest(self.gaps, count))
+            lines = lines_of(clearest(self.gaps, count))
             if len(lines) <= room:
                 break
         return lines
@@ -160,6 +159,7 @@ class GapDisplay:
         ax.set_ylim(n_lines - 0.4, -1.0)  # from the top, below the heading of the counts
 
     def _name_axes(self, ax: Any, lines: Sequence[Line], size: float) -> None:
+        """Write what a gap is, and the name of each line."""
         pair = only_pair(self.shown)
         gap = "first − second" if pair is None else pair_text(pair)
         attributes = {attribute_text(gap.attribute) for gap in self.shown} - {""}
@@ -169,7 +169,7 @@ class GapDisplay:
         hidden = len(self.gaps) - len(self.shown)
         if hidden:
             name += [f"{hidden} of {len(self.gaps)} gaps not shown: small beside their noise"]
-        across = max(int(_points(ax).width / CHARACTER), LEAST_LINE)
+        across = max(int(_box_in_points(ax).width / CHARACTER), LEAST_LINE)
         ax.set_xlabel("\n".join(fill(line, across) for line in name))
         if pair is not None:
             ax.set_ylabel("label bin")
@@ -195,7 +195,7 @@ class GapDisplay:
         share = min(1.1 * widest / ax.get_window_extent().width, 0.5)
         ax.set_xlim(low, low + (high - low) / (1.0 - share))
 
-    def _key(self) -> dict[str, Any]:
+    def _legend_entries(self) -> dict[str, Any]:
         """Return the entries of the legend; one counts the gaps outside their bands."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
@@ -218,6 +218,7 @@ class GapDisplay:
 
 
 def _draw_gap(ax: Any, place: int, gap: Gap, thick: float) -> None:
+    """Draw the band, the interval and the dot of a gap; an arrow where the view cuts it."""
     color = OUTSIDE if gap.beyond_chance else INSIDE
     if np.isfinite(gap.null_low):
         ax.barh(place, gap.null_high - gap.null_low, left=gap.null_low, height=thick, **BAND)
@@ -230,7 +231,7 @@ def _draw_gap(ax: Any, place: int, gap: Gap, thick: float) -> None:
     ax.scatter(gap.value, place, s=24, facecolors=face, edgecolors=color, zorder=4)
 
 
-def _points(ax: Any) -> Any:
+def _box_in_points(ax: Any) -> Any:
     """Return the box of the axes in points."""
     from matplotlib.transforms import Affine2D
 
@@ -250,8 +251,12 @@ class Line:
     gap: Gap | None = None
 
 
-def loudness(gaps: Sequence[Gap]) -> Array:
-    """Return |gap| / noise of each gap; −1 where the noise is not known."""
+def signal_to_noise(gaps: Sequence[Gap]) -> Array:
+    """Return |gap| / noise of each gap, −1 where the noise is not known.
+
+    The noise is the half-width of what chance alone gives or, where that is not known, of the
+    interval.
+    """
     values = np.array([gap.value for gap in gaps], dtype=float)
     chance = np.array([(gap.null_high - gap.null_low) / 2 for gap in gaps], dtype=float)
     interval = np.array([(gap.high - gap.low) / 2 for gap in gaps], dtype=float)
@@ -262,9 +267,9 @@ def loudness(gaps: Sequence[Gap]) -> Array:
     return known
 
 
-def loudest(gaps: Sequence[Gap], most: int) -> list[Gap]:
-    """Return the ``most`` loudest gaps, in the order they came."""
-    chosen = np.argsort(-loudness(gaps), kind="stable")[:most]
+def clearest(gaps: Sequence[Gap], most: int) -> list[Gap]:
+    """Return the ``most`` gaps of largest signal to noise, in the order they came."""
+    chosen = np.argsort(-signal_to_noise(gaps), kind="stable")[:most]
     return [gaps[i] for i in sorted(chosen)]
 
 
