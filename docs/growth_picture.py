@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 
-from gferm.plotting.style import look, tidy
+from gferm.plotting.style import group_style, tidy
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
 ROWS = {1e3: "1 k", 1e4: "10 k", 1e5: "100 k", 1e6: "1 M", 1e7: "10 M", 1e8: "100 M"}
@@ -34,7 +34,7 @@ def draw(path: Path) -> None:
     """Draw both panels: colours are ways to learn; those of the GPU are hollow and dashed."""
     figure, panels = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
     for way, on_gpu, points in _curves():
-        style: dict[str, Any] = look(WAYS[way][0]) | {"ms": 5.5, "lw": 1.5}
+        style: dict[str, Any] = group_style(WAYS[way][0]) | {"ms": 5.5, "lw": 1.5}
         if on_gpu:
             style |= ON_GPU
         for ax, value in zip(panels, ("seconds", "bytes"), strict=True):
@@ -49,7 +49,9 @@ def draw(path: Path) -> None:
         ax.set_yticks(list(ticks), list(ticks.values()))
         ax.minorticks_off()
     panels[1].set_ylim(bottom=5e6)
-    ways = [Line2D([], [], ls="-", label=name, **look(q)) for q, name in WAYS.values() if name]
+    ways = [
+        Line2D([], [], ls="-", label=name, **group_style(q)) for q, name in WAYS.values() if name
+    ]
     places = [
         Line2D([], [], color="0.35", marker="o", label="2 cores"),
         Line2D([], [], color="0.35", marker="o", label="one H200", **ON_GPU),

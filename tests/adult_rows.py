@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gferm.datasets._adult_encoding import NUMBERS
+from gferm.datasets.adult import NUMBERS
 
 # OpenML's order of the columns. Rows 1, 3 and 5 have gaps: "", "?" and NaN.
 RAW = {

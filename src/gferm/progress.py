@@ -12,7 +12,13 @@ Advance = Callable[[int], None]
 
 @contextmanager
 def progress(total: int | None, what: str, *, show: bool) -> Iterator[Advance]:
-    """Show how far ``total`` steps have come, on stderr; tell what it gives of steps done."""
+    """Show on stderr how many of ``total`` steps are done.
+
+    Yields
+    ------
+    advance : callable
+        To be called with the number of steps just done.
+    """
     if not show:
         yield lambda steps: None
         return
@@ -20,11 +26,11 @@ def progress(total: int | None, what: str, *, show: bool) -> Iterator[Advance]:
         from rich import progress as bars
         from rich.console import Console
     except ImportError:
-        yield _Lines(total, what)
+        yield _LineForEveryTenth(total, what)
         return
     console = Console(stderr=True)
     if not (console.is_terminal or console.is_jupyter):  # a log, where a bar shows at its end only
-        yield _Lines(total, what)
+        yield _LineForEveryTenth(total, what)
         return
     with bars.Progress(
         bars.TextColumn("{task.description}"),
@@ -38,8 +44,8 @@ def progress(total: int | None, what: str, *, show: bool) -> Iterator[Advance]:
         yield lambda steps: bar.advance(task, steps)
 
 
-class _Lines:
-    """Plain text, for terminals and logs without rich."""
+class _LineForEveryTenth:
+    """Plain text, for logs, and for terminals without rich."""
 
     def __init__(self, total: int | None, what: str) -> None:
         self.total, self.what, self.done, self.start = total, what, 0, perf_counter()

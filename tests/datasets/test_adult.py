@@ -13,8 +13,8 @@ from sklearn.utils import Bunch
 from tests.adult_rows import COMPLETE, RAW, raw_columns
 
 from gferm.datasets import fetch_adult
-from gferm.datasets._adult_encoding import NUMBERS, PREFIXES, encode
-from gferm.datasets._bundled import categories, read_csv
+from gferm.datasets.adult import NUMBERS, PREFIXES, encode
+from gferm.datasets.dataset import decode_one_hot, read_csv
 
 TABLE = Path(__file__).parents[3] / "shared" / "data" / "adult.csv.gz"
 needs_table = pytest.mark.skipif(
@@ -211,7 +211,7 @@ def table():
 
 @needs_table
 def test_encoding_gives_back_the_real_table(table):
-    raw = {n: categories(table, prefix) for n, prefix in PREFIXES.items()}
+    raw = {n: decode_one_hot(table, prefix) for n, prefix in PREFIXES.items()}
     encoded = encode(raw | {name: table[name] for name in NUMBERS}, "test")
     assert list(encoded) == list(table)
     for name, column in encoded.items():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.adult_rows import COMPLETE, RAW, raw_columns
 
-from gferm.datasets._adult_encoding import LABELS, NUMBERS, PREFIXES, check_encoded, encode
+from gferm.datasets.adult import LABELS, NUMBERS, PREFIXES, check_encoded, encode
 
 
 @pytest.fixture

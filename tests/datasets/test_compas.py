@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from gferm.datasets import load_compas
-from gferm.datasets._bundled import read_columns
+from gferm.datasets.dataset import read_bundled
 
 SCORES = {"decile-score", "score-text_High", "score-text_Low", "score-text_Medium"}
 
 
 @pytest.fixture
 def raw():
-    return read_columns("compas.csv.gz")
+    return read_bundled("compas.csv.gz")
 
 
 @pytest.fixture

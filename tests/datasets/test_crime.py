@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm.datasets import load_crime
-from gferm.datasets._bundled import read_columns
+from gferm.datasets.dataset import read_bundled
 
 
 def test_groups_are_those_of_the_paper():
@@ -41,7 +41,7 @@ def test_included_attribute_takes_the_place_of_racepctblack(sensitive, name):
 
 
 def test_dropped_columns_are_identifiers_and_the_police_survey():
-    raw = read_columns("communities_and_crime.csv.gz")
+    raw = read_bundled("communities_and_crime.csv.gz")
     kept = {*load_crime(sensitive="continuous", include_sensitive=True).feature_names}
     dropped = raw.keys() - kept - {"ViolentCrimesPerPop"}
     identifiers = {"state", "county", "community", "communityname", "fold"}
@@ -52,7 +52,7 @@ def test_dropped_columns_are_identifiers_and_the_police_survey():
 
 
 def test_the_one_gap_is_the_mean_and_nothing_else_changes():
-    raw = read_columns("communities_and_crime.csv.gz")
+    raw = read_bundled("communities_and_crime.csv.gz")
     crime = load_crime()
     for j, name in enumerate(crime.feature_names):
         gaps = np.isnan(raw[name])

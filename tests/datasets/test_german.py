@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm.datasets import load_german
-from gferm.datasets._bundled import read_columns
+from gferm.datasets.dataset import read_bundled
 
 ONE_HOT = {
     "status": 4,
@@ -24,7 +24,7 @@ ONE_HOT = {
 
 @pytest.fixture
 def raw():
-    return read_columns("german_credit.csv.gz")
+    return read_bundled("german_credit.csv.gz")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gferm.datasets import load_law
-from gferm.datasets._bundled import read_columns
+from gferm.datasets.dataset import read_bundled
 
 RACES = {
     "Amerindian": 99,
@@ -29,7 +29,7 @@ def test_groups(sensitive, counts):
 
 @pytest.mark.parametrize(("sensitive", "prefix"), [("race", "Race_"), ("sex", "Sex_")])
 def test_every_row_has_exactly_the_category_of_its_flag(sensitive, prefix):
-    raw = read_columns("law_school.csv.gz")
+    raw = read_bundled("law_school.csv.gz")
     s = load_law(sensitive=sensitive).sensitive_features
     flags = {name: column for name, column in raw.items() if name.startswith(prefix)}
     np.testing.assert_array_equal(sum(flags.values()), 1)
@@ -40,7 +40,7 @@ def test_every_row_has_exactly_the_category_of_its_flag(sensitive, prefix):
 def test_features_are_the_two_scores_and_no_later_outcome():
     law = load_law()
     assert law.feature_names == ["LSAT", "UGPA"]
-    raw = read_columns("law_school.csv.gz")
+    raw = read_bundled("law_school.csv.gz")
     np.testing.assert_array_equal(law.data, np.column_stack([raw["LSAT"], raw["UGPA"]]))
     np.testing.assert_array_equal(law.target, raw["ZFYA"])
 
@@ -81,5 +81,5 @@ def test_odd_rows_are_kept_as_described():
     grades = law.data[:, 1]
     assert (grades == 0).sum() == 2
     assert (grades > 4).sum() == 18
-    raw = np.column_stack(list(read_columns("law_school.csv.gz").values()))
+    raw = np.column_stack(list(read_bundled("law_school.csv.gz").values()))
     assert len(raw) - len(np.unique(raw, axis=0)) == 893

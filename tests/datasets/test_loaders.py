@@ -7,14 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.utils.multiclass import type_of_target
 
-from gferm.datasets import (
-    _bundled,
-    load_compas,
-    load_crime,
-    load_german,
-    load_law,
-    load_pupils,
-)
+from gferm.datasets import load_compas, load_crime, load_german, load_law, load_pupils
+from gferm.datasets.dataset import read_bundled
 
 # loader -> (file, rows, target, one choice of `sensitive` per name that the Bunch must report)
 LOADERS = {
@@ -157,7 +151,7 @@ def test_description_says_where_the_data_come_from(load):
 def test_file_is_in_the_package(load):
     filename, n_rows, _, _ = LOADERS[load]
     assert (resources.files("gferm.datasets") / "data" / filename).is_file()
-    columns = _bundled.read_columns(filename)
+    columns = read_bundled(filename)
     assert {len(column) for column in columns.values()} == {n_rows}
     assert not any(column.flags.writeable for column in columns.values())
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from gferm.datasets import load_pupils
-from gferm.datasets._bundled import read_columns
+from gferm.datasets.dataset import read_bundled
 
 ALL = ["sex", "Minority", "ses"]
 
 
 @pytest.fixture
 def raw():
-    return read_columns("school_pupils.csv.gz")
+    return read_bundled("school_pupils.csv.gz")
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def test_classes_are_bins_of_their_own_and_named_models_have_one_mark():
     assert line.get_markevery() == []  # no dot below a mark
     bins = Bins.categories(["no", "yes"])
     expected = dgf(y, predictions["two"], sensitive_features=s, y_bins=bins)
-    assert display.curve.judged.unfairness[1] == pytest.approx(expected)
+    assert display.curve.trade_off.unfairness[1] == pytest.approx(expected)
 
 
 def test_unrelated_models_need_not_be_connected():

@@ -11,8 +11,7 @@ import gferm
 from gferm.auditing import Gap
 from gferm.metrics import cell_rates
 from gferm.plotting import GapDisplay
-from gferm.plotting.forest import lines_of, loudest, loudness
-from gferm.plotting.gap import INSIDE, OUTSIDE
+from gferm.plotting.gap import INSIDE, OUTSIDE, clearest, lines_of, signal_to_noise
 from tests.problems import make_problem
 
 
@@ -113,14 +112,14 @@ def test_colour_tells_what_is_beyond_chance_and_hollow_what_is_small():
     assert "outside: 2 of 3 (by chance 0.1)" in texts or "outside: 2 of 3 (by chance 0.2)" in texts
 
 
-def test_the_loudest_gaps_are_kept_in_their_order():
+def test_the_clearest_gaps_are_kept_in_their_order():
     gaps = make_gaps(5, "abcde")
     noise = [(gap.null_high - gap.null_low) / 2 for gap in gaps]
     expected = [abs(gap.value) / n for gap, n in zip(gaps, noise, strict=True)]
-    np.testing.assert_allclose(loudness(gaps), expected)
+    np.testing.assert_allclose(signal_to_noise(gaps), expected)
     threshold = sorted(expected)[-7]
-    kept = [gap for gap, loud in zip(gaps, expected, strict=True) if loud >= threshold]
-    assert loudest(gaps, 7) == kept
+    kept = [gap for gap, ratio in zip(gaps, expected, strict=True) if ratio >= threshold]
+    assert clearest(gaps, 7) == kept
     display = GapDisplay(gaps).plot(most=7)
     assert display.shown == kept
     assert "43 of 50 gaps not shown" in display.ax_.get_xlabel()
@@ -129,9 +128,9 @@ def test_the_loudest_gaps_are_kept_in_their_order():
 
 def test_without_chance_the_interval_is_the_noise():
     gaps = [make_gap(0.1, noise=np.nan, width=0.2), make_gap(0.1, noise=np.nan, width=0.0)]
-    assert loudness(gaps)[0] == 0.5
-    assert loudness(gaps)[1] == np.finfo(float).max
-    assert loudness([make_gap(noise=np.nan, width=np.nan)]) == [-1.0]
+    assert signal_to_noise(gaps)[0] == 0.5
+    assert signal_to_noise(gaps)[1] == np.finfo(float).max
+    assert signal_to_noise([make_gap(noise=np.nan, width=np.nan)]) == [-1.0]
 
 
 def test_intervals_of_small_cells_may_leave_the_view_and_say_so():

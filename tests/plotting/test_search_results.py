@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVR
 
-from gferm.plotting.search_results import describe, measure, standard_errors
+from gferm.plotting.search_results import describe_settings, measure_name, standard_errors
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,8 @@ from gferm.plotting.search_results import describe, measure, standard_errors
     ],
 )
 def test_columns_become_words(column, words):
-    assert measure(column) == words
-    assert measure(column, from_one=True) == f"1 − {words}"
+    assert measure_name(column) == words
+    assert measure_name(column, from_one=True) == f"1 − {words}"
 
 
 def test_settings_are_told_by_what_differs_between_them():
@@ -26,7 +26,7 @@ def test_settings_are_told_by_what_differs_between_them():
         {"fair__alpha": 1 / 3, "fair__kernel": "rbf", "fair__gamma": None},
         {"fair__alpha": 10, "fair__kernel": "rbf"},  # one of a list of grids
     ]
-    assert describe({"params": params}) == [
+    assert describe_settings({"params": params}) == [
         "alpha = 0.0001, gamma = 0.5",
         "alpha = 0.333, gamma = None",
         "alpha = 10",
@@ -35,18 +35,18 @@ def test_settings_are_told_by_what_differs_between_them():
 
 def test_names_keep_their_step_where_they_would_clash():
     params = [{"a__n": 1, "b__n": 2}, {"a__n": 2, "b__n": 1}]
-    assert describe({"params": params})[0] == "a__n = 1, b__n = 2"
+    assert describe_settings({"params": params})[0] == "a__n = 1, b__n = 2"
 
 
 def test_estimators_and_long_values_are_shortened():
     params = [{"step": SVR(C=3)}, {"step": "words " * 30}]
-    estimator, long = describe({"params": params})
+    estimator, long = describe_settings({"params": params})
     assert estimator == "step = SVR"
     assert len(long) < 40
 
 
 def test_what_a_search_does_not_tell_is_none():
-    assert describe({"mean_test_error": [1.0]}) is None
+    assert describe_settings({"mean_test_error": [1.0]}) is None
     assert standard_errors({"mean_test_error": [1.0]}, "mean_test_error") is None
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from gferm.plotting.style import as_text, look
+from gferm.plotting.style import as_text, group_style
 
 
 @pytest.mark.parametrize("name", ["<b>$x_1$", "$5 to $10", "a$b", r"\$x$"])
@@ -31,6 +31,6 @@ def test_long_names_keep_their_ends():
 
 
 def test_fifty_groups_look_different():
-    looks = {tuple(look(q).values()) for q in range(50)}
+    looks = {tuple(group_style(q).values()) for q in range(50)}
     assert len(looks) == 50
-    assert len({look(q)["marker"] for q in range(7)}) == 7  # without colours, too
+    assert len({group_style(q)["marker"] for q in range(7)}) == 7  # without colours, too

@@ -1,30 +1,36 @@
-"""Adult: income above 50 000 dollars in the census of 1994, with sex, race and age; fetched."""
+"""Adult: income above 50 000 dollars in the census of 1994, with sex, race and age; fetched.
+
+``encode`` turns the raw table of OpenML into numbers: the six numbers first, then one 0/1 column
+for each category. ``check_encoded`` refuses a table that has another form.
+"""
 
 from __future__ import annotations
 
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 
 import numpy as np
 
-from gferm.datasets._adult_encoding import PREFIXES, check_encoded, encode
-from gferm.datasets._bundled import (
+from gferm.datasets.dataset import (
+    Attribute,
     BinsSpec,
     Columns,
     Dataset,
     Loaded,
-    categories,
     choose_sensitive,
-    flags,
-    in_words,
+    decode,
+    decode_one_hot,
+    one_hot_columns,
     read_csv,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
+
+    from numpy.typing import NDArray
 
 OPENML_ID = 1590  # adult, version 2: numbers are numbers there, version 1 has them in bins
 TARGET = "salary"
@@ -33,6 +39,27 @@ S_BINS: dict[str, BinsSpec] = {
     "race": "auto",
     "age": (17.0, 25.0, 35.0, 45.0, 55.0, 65.0, 90.0),
 }
+
+NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+# the column of OpenML -> how its 0/1 columns begin; only the label gets another name
+PREFIXES = {
+    "workclass": "workclass_",
+    "education": "education_",
+    "marital-status": "marital-status_",
+    "occupation": "occupation_",
+    "relationship": "relationship_",
+    "race": "race_",
+    "sex": "sex_",
+    "native-country": "native-country_",
+    "class": "salary_",
+}
+RAW = (*NUMBERS, *PREFIXES)
+LABELS = ("salary_<=50K", "salary_>50K")
+REMEDY = (
+    f"give either OpenML's raw columns ({', '.join(RAW)}) or their one-hot form (age, ..., "
+    f"sex_Female, sex_Male, ..., {', '.join(LABELS)})."
+)
+MISSING = ("", "?")  # an empty field of a CSV file, and how the source writes it
 
 DESCRIPTION = """\
 Adult
@@ -119,35 +146,29 @@ def fetch_adult(
     >>> fetch_adult().data.shape  # doctest: +SKIP
     (45222, 102)
     """
-    names = choose_sensitive(sensitive, tuple(S_BINS))
+    choose_sensitive(sensitive, S_BINS)  # a wrong name is refused before anything is fetched
     columns = _download(data_home) if path is None else _read(Path(path))
     source = f"OpenML's data set {OPENML_ID}" if path is None else f"path={str(path)!r}"
     if "class" in columns:  # raw
         columns = encode(columns, source)
     check_encoded(columns, source)
-    left_out = {*flags(columns, PREFIXES["class"])}
-    if not include_sensitive:
-        left_out |= {column for name in names for column in _columns_of(columns, name)}
+    labels = one_hot_columns(columns, PREFIXES["class"])
     return Dataset(
-        features={name: column for name, column in columns.items() if name not in left_out},
+        features={name: column for name, column in columns.items() if name not in labels},
         target_name=TARGET,
-        target=categories(columns, PREFIXES["class"]),
-        sensitive={
-            name: categories(columns, PREFIXES[name]) if name in PREFIXES else columns[name]
-            for name in names
-        },
-        several=not isinstance(sensitive, str),
+        target=decode_one_hot(columns, PREFIXES["class"]),
+        attributes={name: _attribute(columns, name) for name in S_BINS},
         y_bins="auto",
-        s_bins=[S_BINS[name] for name in names],
         description=DESCRIPTION,
-    ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
+    ).load(sensitive, include_sensitive=include_sensitive, return_X_y=return_X_y, as_frame=as_frame)
 
 
-def _columns_of(columns: Columns, attribute: str) -> Columns:
-    """The columns that hold an attribute: its 0/1 columns, or the one of its name."""
-    if attribute in PREFIXES:
-        return flags(columns, PREFIXES[attribute])
-    return {attribute: columns[attribute]}
+def _attribute(columns: Columns, name: str) -> Attribute:
+    """Return an attribute from its 0/1 columns, or from the one of its name."""
+    if name not in PREFIXES:
+        return Attribute(columns[name], [name], S_BINS[name])
+    one_hot = one_hot_columns(columns, PREFIXES[name])
+    return Attribute(decode_one_hot(one_hot, PREFIXES[name]), one_hot, S_BINS[name])
 
 
 def _read(path: Path) -> Columns:
@@ -160,7 +181,7 @@ def _read(path: Path) -> Columns:
 
 
 def _download(data_home: str | PathLike[str] | None) -> Columns:
-    """The raw columns, from OpenML or from what an earlier call left in `data_home`."""
+    """Fetch the raw columns from OpenML, or read what an earlier call left in `data_home`."""
     from sklearn.datasets import fetch_openml  # here, so that importing gferm stays light
 
     try:
@@ -181,6 +202,51 @@ def _download(data_home: str | PathLike[str] | None) -> Columns:
     for name, column in zip(raw.feature_names, raw.data.T, strict=True):
         levels = raw.categories.get(name)
         if levels is not None:  # codes, NaN where missing: -1 is the last word, which is empty
-            column = in_words(np.array([*levels, ""]), np.where(np.isnan(column), -1, column))
+            column = decode(np.where(np.isnan(column), -1, column), np.array([*levels, ""]))
         columns[name] = column
     return columns | {"class": np.asarray(raw.target, dtype=str)}
+
+
+def encode(raw: Columns, source: str) -> Columns:
+    """Drop rows with a missing value and turn every category that is left into a 0/1 column.
+
+    Parameters
+    ----------
+    raw : mapping of str to array
+        The columns of OpenML: strings, "" or "?" where missing, and numbers, NaN where missing.
+    source : str
+        Where the columns come from, for errors.
+    """
+    absent = [name for name in RAW if name not in raw]
+    if absent:
+        raise ValueError(f"{source} lacks the columns {absent} of Adult; {REMEDY}")
+    complete = np.all([_known(raw[name]) for name in RAW], axis=0)
+    encoded = {name: raw[name][complete].astype(np.float64) for name in NUMBERS}
+    for name, prefix in PREFIXES.items():
+        values = raw[name][complete]
+        encoded |= {f"{prefix}{v}": (values == v).astype(np.float64) for v in np.unique(values)}
+    return encoded
+
+
+def check_encoded(columns: Columns, source: str) -> None:
+    """Raise a ValueError unless all columns are there and the 0/1 columns name one category."""
+    absent = [name for name in (*NUMBERS, *LABELS) if name not in columns]
+    if absent:
+        raise ValueError(f"{source} lacks the columns {absent} of Adult; {REMEDY}")
+    for prefix in PREFIXES.values():
+        # one-hot with a category left out would put its rows into a wrong group in silence
+        if not np.all(sum(one_hot_columns(columns, prefix).values()) == 1):
+            raise ValueError(
+                f"{source}: the columns {prefix}* must be 0 or 1, and exactly one of them 1 in "
+                "every row; keep the column of every category."
+            )
+    unknown = sorted(one_hot_columns(columns, PREFIXES["class"]).keys() - {*LABELS})
+    if unknown:
+        raise ValueError(f"{source} has the labels {unknown} beside {list(LABELS)}; {REMEDY}")
+
+
+def _known(column: NDArray[Any]) -> NDArray[np.bool_]:
+    known: NDArray[np.bool_] = (
+        ~np.isnan(column) if column.dtype.kind == "f" else ~np.isin(column, MISSING)
+    )
+    return known

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gferm.datasets._bundled import (
-    Dataset,
-    Loaded,
-    choose_sensitive,
-    in_words,
-    read_columns,
-)
+from gferm.datasets.dataset import Attribute, Dataset, Loaded, decode, read_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,20 +92,18 @@ def load_compas(
     >>> compas.data.shape, compas.sensitive_features[0].tolist()
     ((6167, 10), ['not Caucasian', 'male'])
     """
-    names = choose_sensitive(sensitive, tuple(GROUPS))
-    columns = read_columns("compas.csv.gz")
-    left_out = {TARGET, *(() if include_sensitive else names)}
+    columns = read_bundled("compas.csv.gz")
     return Dataset(
         features={
             name: column
             for name, column in columns.items()
-            if name not in left_out and not name.startswith(SCORES)
+            if name != TARGET and not name.startswith(SCORES)
         },
         target_name=TARGET,
-        target=in_words(CLASSES, columns[TARGET]),
-        sensitive={name: in_words(GROUPS[name], columns[name]) for name in names},
-        several=not isinstance(sensitive, str),
+        target=decode(columns[TARGET], CLASSES),
+        attributes={
+            name: Attribute(decode(columns[name], words), [name]) for name, words in GROUPS.items()
+        },
         y_bins="auto",
-        s_bins=["auto"] * len(names),
         description=DESCRIPTION,
-    ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
+    ).load(sensitive, include_sensitive=include_sensitive, return_X_y=return_X_y, as_frame=as_frame)

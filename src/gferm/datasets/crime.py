@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from gferm.datasets._bundled import (
+from gferm.datasets.dataset import (
+    Attribute,
     Columns,
     Dataset,
     Loaded,
     check_sensitive,
-    read_columns,
+    read_bundled,
 )
 from gferm.fairness.bins import uniform_edges
 
@@ -22,7 +23,7 @@ TARGET = "ViolentCrimesPerPop"
 ATTRIBUTE = "racepctblack"
 THRESHOLD = 0.06  # splits the communities into the groups of Calders et al. (2013): 970 and 1024
 BINARY_BINS = (-0.5, 0.5, 1.5)
-IDENTIFIERS = frozenset({"state", "county", "community", "communityname", "fold"})
+IDENTIFIERS = {"state", "county", "community", "communityname", "fold"}
 
 DESCRIPTION = """\
 Communities and Crime
@@ -94,7 +95,7 @@ def load_crime(
     ((1994, 99), 970)
     """
     check_sensitive(sensitive, ("binary", "continuous"))
-    columns = _clean(read_columns("communities_and_crime.csv.gz"))
+    columns = _clean(read_bundled("communities_and_crime.csv.gz"))
     target = columns.pop(TARGET)
     name, s, s_bins = ATTRIBUTE, columns[ATTRIBUTE], uniform_edges(0, 1, 5)
     if sensitive == "binary":
@@ -103,22 +104,19 @@ def load_crime(
     features = {
         name if column == ATTRIBUTE else column: s if column == ATTRIBUTE else values
         for column, values in columns.items()
-        if include_sensitive or column != ATTRIBUTE
     }
     return Dataset(
         features=features,
         target_name=TARGET,
         target=target,
-        sensitive={name: s},
-        several=False,
+        attributes={name: Attribute(s, [name], s_bins)},
         y_bins=uniform_edges(0, 1, 10),
-        s_bins=[s_bins],
         description=DESCRIPTION,
-    ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
+    ).load(name, include_sensitive=include_sensitive, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def _clean(columns: Columns) -> dict[str, NDArray[np.float64]]:
-    """Columns without identifiers and without those mostly missing; single gaps become the mean."""
+    """Drop identifiers and columns that are mostly missing; fill single gaps with the mean."""
     cleaned = {}
     for name, column in columns.items():
         if name in IDENTIFIERS or np.isnan(column).mean() > 0.5:

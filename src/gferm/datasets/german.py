@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gferm.datasets._bundled import (
-    Dataset,
-    Loaded,
-    choose_sensitive,
-    in_words,
-    read_columns,
-)
+from gferm.datasets.dataset import Attribute, Dataset, Loaded, decode, read_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +14,7 @@ if TYPE_CHECKING:
 TARGET = "credit-label"
 CLASSES = np.array(["good", "bad"])  # by the code in the file: 1 is the bad risk
 GROUPS = {"sex": np.array(["female", "male"]), "age": np.array(["<25", ">=25"])}
-PRODUCTS = frozenset({"sex-age"})  # 1 where both attributes are: would give either of them away
+PRODUCT = "sex-age"  # 1 where both attributes are: would give either of them away
 
 DESCRIPTION = """\
 German credit
@@ -95,16 +89,14 @@ def load_german(
     >>> german.data.shape, german.target[0].item(), german.sensitive_features[0].item()
     ((1000, 57), 'good', 'male')
     """
-    names = choose_sensitive(sensitive, tuple(GROUPS))
-    columns = read_columns("german_credit.csv.gz")
-    left_out = {TARGET, *PRODUCTS, *(() if include_sensitive else names)}
+    columns = read_bundled("german_credit.csv.gz")
     return Dataset(
-        features={n: c for n, c in columns.items() if n not in left_out},
+        features={n: c for n, c in columns.items() if n not in {TARGET, PRODUCT}},
         target_name=TARGET,
-        target=in_words(CLASSES, columns[TARGET]),
-        sensitive={name: in_words(GROUPS[name], columns[name]) for name in names},
-        several=not isinstance(sensitive, str),
+        target=decode(columns[TARGET], CLASSES),
+        attributes={
+            name: Attribute(decode(columns[name], words), [name]) for name, words in GROUPS.items()
+        },
         y_bins="auto",
-        s_bins=["auto"] * len(names),
         description=DESCRIPTION,
-    ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
+    ).load(sensitive, include_sensitive=include_sensitive, return_X_y=return_X_y, as_frame=as_frame)

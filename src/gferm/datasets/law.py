@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gferm.datasets._bundled import (
+from gferm.datasets.dataset import (
+    Attribute,
     Dataset,
     Loaded,
-    categories,
     choose_sensitive,
-    flags,
-    read_columns,
+    decode_one_hot,
+    one_hot_columns,
+    read_bundled,
 )
 from gferm.fairness.bins import uniform_edges
 
@@ -89,19 +90,19 @@ def load_law(
     >>> load_law(sensitive=["race", "sex"]).sensitive_features[0].tolist()
     ['White', '1']
     """
-    names = choose_sensitive(sensitive, tuple(PREFIXES))
-    columns = read_columns("law_school.csv.gz")
+    columns = read_bundled("law_school.csv.gz")
+    one_hot = {name: one_hot_columns(columns, prefix) for name, prefix in PREFIXES.items()}
     features = {name: columns[name] for name in FEATURES}
-    if include_sensitive:
-        for name in names:
-            features |= flags(columns, PREFIXES[name])
+    for name in choose_sensitive(sensitive, PREFIXES):  # an attribute not chosen is no feature
+        features |= one_hot[name]
     return Dataset(
         features=features,
         target_name=TARGET,
         target=columns[TARGET],
-        sensitive={name: categories(columns, PREFIXES[name]) for name in names},
-        several=not isinstance(sensitive, str),
+        attributes={
+            name: Attribute(decode_one_hot(columns, prefix), one_hot[name])
+            for name, prefix in PREFIXES.items()
+        },
         y_bins=uniform_edges(-3.5, 3.5, 10),
-        s_bins=["auto"] * len(names),
         description=DESCRIPTION,
-    ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
+    ).load(sensitive, include_sensitive=include_sensitive, return_X_y=return_X_y, as_frame=as_frame)

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gferm.datasets._bundled import (
-    BinsSpec,
-    Dataset,
-    Loaded,
-    choose_sensitive,
-    read_columns,
-)
+from gferm.datasets.dataset import Attribute, BinsSpec, Dataset, Loaded, read_bundled
 from gferm.fairness.bins import uniform_edges
 
 if TYPE_CHECKING:
@@ -21,9 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TARGET = "langPOST"
-IDENTIFIERS = frozenset({"schoolNR", "pupilNR", "classNR"})
-OTHER_OUTCOMES = frozenset({"aritPOST"})
-SHIFTED_COPIES = frozenset({"IQ.ver.cen", "grpSiz.cen"})  # of IQ.verb and of groupsiz
+IDENTIFIERS = {"schoolNR", "pupilNR", "classNR"}
+OTHER_OUTCOME = "aritPOST"
+SHIFTED_COPIES = {"IQ.ver.cen", "grpSiz.cen"}  # of IQ.verb and of groupsiz
 Y_BINS = (9.0, *uniform_edges(19, 59, 8))
 S_BINS: dict[str, BinsSpec] = {"sex": "auto", "Minority": "auto", "ses": uniform_edges(10, 50, 5)}
 
@@ -102,25 +96,21 @@ def load_pupils(
     >>> load_pupils(sensitive="ses").s_bins
     (10.0, 18.0, 26.0, 34.0, 42.0, 50.0)
     """
-    names = choose_sensitive(sensitive, tuple(S_BINS))
-    columns = dict(read_columns("school_pupils.csv.gz"))
+    columns = dict(read_bundled("school_pupils.csv.gz"))
     columns["sex"] = columns["sex"].astype(int)
-    left_out = set() if include_sensitive else set(names)
     return Dataset(
-        features={n: c for n, c in _features(columns).items() if n not in left_out},
+        features=_features(columns),
         target_name=TARGET,
         target=columns[TARGET],
-        sensitive={name: columns[name] for name in names},
-        several=not isinstance(sensitive, str),
+        attributes={name: Attribute(columns[name], [name], bins) for name, bins in S_BINS.items()},
         y_bins=Y_BINS,
-        s_bins=[S_BINS[name] for name in names],
         description=DESCRIPTION,
-    ).hand_out(return_X_y=return_X_y, as_frame=as_frame)
+    ).load(sensitive, include_sensitive=include_sensitive, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def _features(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """All columns but identifiers, outcomes and copies, as numbers, in the order of the source."""
-    dropped = {TARGET, *IDENTIFIERS, *OTHER_OUTCOMES, *SHIFTED_COPIES}
+    """Return all columns but identifiers, outcomes and copies as numbers, in the source's order."""
+    dropped = {TARGET, OTHER_OUTCOME, *IDENTIFIERS, *SHIFTED_COPIES}
     features: dict[str, NDArray[Any]] = {}
     for name, column in columns.items():
         if name == "denomina":

@@ -1,6 +1,6 @@
 """CalibrationByGroupDisplay: whether a prediction means the same in every group.
 
-The points of calibration.py, one colour and one shape a group. On the diagonal, the mean label is
+The points of calibration.py, one colour and one marker a group. On the diagonal, the mean label is
 the mean prediction; two groups at different heights get different outcomes at equal prediction.
 """
 
@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from gferm.arrays import Array
 from gferm.fairness.cells import SensitiveBins
 from gferm.plotting.calibration import Calibration, calibrate
-from gferm.plotting.class_scores import class_to_show, scores_of
 from gferm.plotting.room import legend_above, set_view
-from gferm.plotting.style import as_text, attribute_text, axes, look, tidy
+from gferm.plotting.style import FEW, as_text, attribute_text, axes, group_style, tidy
 
-FEW = 10  # rows; a point on fewer is hollow
 AREAS = (16.0, 90.0)  # of a point with hardly a row, and of the one with most
 MOST_BARS = 5  # groups; of more, the bars would hide the points
 
@@ -35,7 +34,7 @@ class CalibrationByGroupDisplay:
     calibration : Calibration
         The points, their intervals and counts.
     prediction_name, label_name : str
-        What is on the axes.
+        Names of the axes.
     diagonal : bool, default=True
         Whether predictions are on the scale of the labels, so that they can be compared.
     """
@@ -68,7 +67,7 @@ class CalibrationByGroupDisplay:
         pos_label: Any = None,
         ax: Any = None,
     ) -> CalibrationByGroupDisplay:
-        """Compute and draw.
+        """Draw the points of these predictions.
 
         Parameters
         ----------
@@ -115,7 +114,7 @@ class CalibrationByGroupDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, sensitive_features: Any, ax: Any = None, **options: Any
     ) -> CalibrationByGroupDisplay:
-        """Predict, compute and draw.
+        """Draw what a model predicts for these rows.
 
         A classifier is asked for the probability of its second class. One without probabilities
         is asked for its decision values: they are on no scale of shares, so there is no diagonal,
@@ -124,8 +123,8 @@ class CalibrationByGroupDisplay:
         options["sensitive_features"] = sensitive_features
         if not is_classifier(model):
             return cls.from_predictions(y, model.predict(X), ax=ax, **options)
-        label = class_to_show(model, options.pop("pos_label", None))
-        values, probable = scores_of(model, X, label)
+        label = _class_to_show(model, options.pop("pos_label", None))
+        values, probable = _scores_of(model, X, label)
         options["pos_label"] = label
         if probable:
             return cls.from_predictions(y, values, ax=ax, **options)
@@ -159,14 +158,14 @@ class CalibrationByGroupDisplay:
         bars = "\nbars: 95 % interval" if with_bars else ""
         ax.set_ylabel(f"{as_text(self.label_name, 60)}{bars}")
         tidy(ax)
-        self._draw_key(ax, groups)
+        self._draw_legend(ax, groups)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _set_view(self, ax: Any, with_bars: bool) -> None:
-        """Show every point, and the bars of those on enough rows: others reach too far."""
+        """Set limits that show every point, and the bars of points on enough rows."""
         points = self.calibration
-        firm = (points.counts >= FEW) & with_bars
+        firm = (points.counts >= FEW) & with_bars  # the bars of others reach too far
         bars = [points.low[firm], points.high[firm]]
         seen = np.concatenate([points.labels.ravel(), *bars])
         x, y = points.predictions[points.counts > 0], seen[np.isfinite(seen)]
@@ -175,7 +174,8 @@ class CalibrationByGroupDisplay:
         set_view(ax, (x.min(), x.max()), (y.min(), y.max()))
 
     def _draw_group(self, ax: Any, q: int, with_bars: bool) -> None:
-        points, style = self.calibration, look(q)
+        """Draw the points of group q, hollow on few rows, and their bars."""
+        points, style = self.calibration, group_style(q)
         there = points.counts[:, q] > 0
         x, y = points.predictions[there, q], points.labels[there, q]
         rows = points.counts[there, q]
@@ -190,8 +190,8 @@ class CalibrationByGroupDisplay:
         hollow = HOLLOW | {"marker": style["marker"], "edgecolors": color}
         ax.scatter(x[~firm], y[~firm], s=areas[~firm], zorder=3, **hollow)
 
-    def _draw_key(self, ax: Any, groups: Sequence[Any]) -> None:
-        """List the groups with shapes of one size, then what size and filling say."""
+    def _draw_legend(self, ax: Any, groups: Sequence[Any]) -> None:
+        """Draw the legend: groups with markers of one size, then what size and filling mean."""
         from matplotlib.lines import Line2D
 
         def mark(**style: Any) -> Any:
@@ -200,7 +200,8 @@ class CalibrationByGroupDisplay:
         counts = self.calibration.counts
         rows = counts.sum(axis=0)
         entries = {
-            f"{as_text(group)} ({rows[q]} rows)": mark(**look(q)) for q, group in enumerate(groups)
+            f"{as_text(group)} ({rows[q]} rows)": mark(**group_style(q))
+            for q, group in enumerate(groups)
         }
         if ((counts > 0) & (counts < FEW)).any():
             name = f"size: rows; hollow: under {FEW}"
@@ -210,3 +211,32 @@ class CalibrationByGroupDisplay:
         if self.diagonal:
             entries["label = prediction"] = Line2D([], [], **DIAGONAL)
         legend_above(ax, entries, title=attribute_text(self.calibration.attribute))
+
+
+def _class_to_show(model: Any, pos_label: Any) -> Any:
+    """Return the class whose share is predicted: the second of two, or the one asked for."""
+    classes = np.asarray(model.classes_).tolist()
+    if pos_label is None and len(classes) == 2:
+        return classes[1]
+    if pos_label not in classes:
+        raise ValueError(
+            f"pos_label={pos_label!r} is not among the classes {classes} of the model; name the "
+            "one whose share is predicted."
+        )
+    return pos_label
+
+
+def _scores_of(model: Any, X: Any, label: Any) -> tuple[Array, bool]:
+    """Return the score of a class for each row, and whether it is a probability."""
+    place = np.asarray(model.classes_).tolist().index(label)
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X))[:, place], True
+    if hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(X))
+        # of two classes there is one value, that of the second
+        each = np.stack([-values, values], axis=-1) if values.ndim == 1 else values
+        return each[:, place], False
+    raise ValueError(
+        f"model={type(model).__name__} has neither predict_proba nor decision_function; pass "
+        "numbers of your own to from_predictions."
+    )

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.plotting.room import keep_ticks_apart, place_axes
-from gferm.plotting.style import as_text
+from gferm.plotting.style import FEW, as_text
 
 COLOR_MAP = "cividis"  # even steps of lightness, also for colour-blind readers and in grey
 DARK = 0.5  # rates below this have light writing
 EMPTY = "0.92"
-FEW = 10  # rows; the counts of smaller cells are written in italics
 LEAST_SIZE, MOST_SIZE = 5.0, 9.0  # points, of what is written in a cell
 CHARACTERS = 5.0  # of room across a cell, in heights of its letters
 
@@ -50,12 +49,13 @@ def draw_cell_map(
     tall = 0.7 * points * box.height / len(groups)
     size = min(MOST_SIZE, tall, points * box.width / len(labels) / CHARACTERS)
     if size >= LEAST_SIZE:
-        _write(ax, table, counts if show_counts else np.full_like(counts, -1), size)
+        _write_cells(ax, table, counts if show_counts else np.full_like(counts, -1), size)
         if show_counts:
             ax.set_xlabel(f"label bin k  (in each cell: rate, rows; italics: fewer than {FEW})")
 
 
-def _write(ax: Any, table: Array, counts: npt.NDArray[Any], size: float) -> None:
+def _write_cells(ax: Any, table: Array, counts: npt.NDArray[Any], size: float) -> None:
+    """Write the rate and the rows into each cell; no rows where counts are negative."""
     for (k, q), rate in np.ndenumerate(table):
         if np.isnan(rate):
             continue

@@ -1,28 +1,25 @@
 """GapDisplay: the gap of every compared pair, with its interval, against what chance alone gives.
 
-A forest plot: a line a pair, sorted by label bin. A dot outside its grey band is a gap that
-shuffled groups hardly reach; of many pairs some dots fall outside by chance, and the legend says
-how many that would be.
+A forest plot: a line a pair, sorted by label bin. Lines are numbered from the top; a heading, one
+for each label bin, takes a line of its own. A dot outside its grey band is a gap that shuffled
+groups hardly reach; of many pairs some dots fall outside by chance, and the legend says how many
+that would be. Where lines are too many, those gaps are shown that are largest beside their noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
+from gferm.arrays import Array
 from gferm.auditing import Audit, Gap, audit
-from gferm.plotting.forest import (
-    Line,
-    lines_of,
-    loudest,
-    only_pair,
-    pair_text,
-)
 from gferm.plotting.room import legend_above, place_axes, with_neighbours
-from gferm.plotting.style import COLORS, attribute_text, axes
+from gferm.plotting.style import COLORS, as_text, attribute_text, axes, shortened
 
 QUANTITIES = {
     "rate": "share predicted into the right label bin",
@@ -30,7 +27,8 @@ QUANTITIES = {
     "residual": "mean residual, prediction minus label (units of y)",
     "error": "mean error",
 }
-MOST = 40  # gaps
+MOST = 40  # gaps in a picture
+LONGEST_GROUP = 24  # characters
 BY_CHANCE = 0.05  # of the dots are outside their bands
 
 PITCH, LEAST_PITCH = 17.0, 7.5  # points, of a line
@@ -94,7 +92,7 @@ class GapDisplay:
         ax: Any = None,
         **options: Any,
     ) -> GapDisplay:
-        """Audit and draw; ``options`` go to `gferm.audit`."""
+        """Draw the gaps of an audit of these predictions; ``options`` go to `gferm.audit`."""
         found = audit(y_true, y_pred, sensitive_features=sensitive_features, **options)
         return cls.from_audit(found, of, ax)
 
@@ -102,7 +100,7 @@ class GapDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, sensitive_features: Any, ax: Any = None, **options: Any
     ) -> GapDisplay:
-        """Predict, audit and draw."""
+        """Draw the gaps of an audit of what a model predicts for these rows."""
         return cls.from_predictions(
             y, model.predict(X), sensitive_features=sensitive_features, ax=ax, **options
         )
@@ -117,15 +115,15 @@ class GapDisplay:
             Of more gaps, or of more than can be read in the axes, only those are shown that are
             largest beside their noise; the axis says how many these are.
         """
-        lines = lines_of(loudest(self.gaps, most))
+        lines = lines_of(clearest(self.gaps, most))
         beside = max(len(line.text) for line in lines) - WIDEST
         size = (WIDTH + CHARACTER * max(beside, 0), HEAD + PITCH * (len(lines) + 1))
         ax = axes(ax, figsize=tuple(points / 72 for points in size))
         place_axes(ax)
-        lines = self._readable(ax, most)
+        lines = self._readable_lines(ax, most)
         self.shown = [line.gap for line in lines if line.gap is not None]
         self._set_view(ax, len(lines))
-        pitch = (_points(ax).height - LEGEND) / (len(lines) + 1)
+        pitch = (_box_in_points(ax).height - LEGEND) / (len(lines) + 1)
         font = min(LARGEST_FONT, 0.8 * pitch)
         for place, line in enumerate(lines):
             if line.gap is not None:
@@ -133,24 +131,24 @@ class GapDisplay:
         ax.vlines(0, -0.6, len(lines) - 0.4, **ZERO)
         self._name_axes(ax, lines, font)
         self._write_counts(ax, lines, font)
-        legend_above(ax, self._key())
+        legend_above(ax, self._legend_entries())
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.grid(axis="x", alpha=0.25)
         ax.set_axisbelow(True)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _readable(self, ax: Any, most: int) -> list[Line]:
-        """Take as many gaps as can be read, at least one."""
-        room = (_points(ax).height - LEGEND) / LEAST_PITCH - 1
+    def _readable_lines(self, ax: Any, most: int) -> list[Line]:
+        """Return the lines of as many gaps as can be read, at least one."""
+        room = (_box_in_points(ax).height - LEGEND) / LEAST_PITCH - 1
         for count in range(min(most, len(self.gaps)), 0, -1):
-            lines = lines_of(loudest(self.gaps, count))
+            lines = lines_of(clearest(self.gaps, count))
             if len(lines) <= room:
                 break
         return lines
 
     def _set_view(self, ax: Any, n_lines: int) -> None:
-        """Show all dots, all bands, and the intervals of all but small cells."""
+        """Set limits that show all dots, all bands, and the intervals of all but small cells."""
         ends = [0.0]
         for gap in self.shown:
             ends += [gap.value, gap.null_low, gap.null_high]
@@ -161,6 +159,7 @@ class GapDisplay:
         ax.set_ylim(n_lines - 0.4, -1.0)  # from the top, below the heading of the counts
 
     def _name_axes(self, ax: Any, lines: Sequence[Line], size: float) -> None:
+        """Write what a gap is, and the name of each line."""
         pair = only_pair(self.shown)
         gap = "first − second" if pair is None else pair_text(pair)
         attributes = {attribute_text(gap.attribute) for gap in self.shown} - {""}
@@ -170,7 +169,7 @@ class GapDisplay:
         hidden = len(self.gaps) - len(self.shown)
         if hidden:
             name += [f"{hidden} of {len(self.gaps)} gaps not shown: small beside their noise"]
-        across = max(int(_points(ax).width / CHARACTER), LEAST_LINE)
+        across = max(int(_box_in_points(ax).width / CHARACTER), LEAST_LINE)
         ax.set_xlabel("\n".join(fill(line, across) for line in name))
         if pair is not None:
             ax.set_ylabel("label bin")
@@ -180,7 +179,7 @@ class GapDisplay:
             label.set_fontweight("bold" if line.gap is None else "normal")
 
     def _write_counts(self, ax: Any, lines: Sequence[Line], size: float) -> None:
-        """Write the rows of both groups at the right, where the view makes room for them."""
+        """Write the rows of both groups at the right, and widen the view to make room for them."""
         written = {-0.8: "rows"}
         for place, line in enumerate(lines):
             if line.gap is not None:
@@ -196,8 +195,8 @@ class GapDisplay:
         share = min(1.1 * widest / ax.get_window_extent().width, 0.5)
         ax.set_xlim(low, low + (high - low) / (1.0 - share))
 
-    def _key(self) -> dict[str, Any]:
-        """Explain what is drawn, and count what is outside."""
+    def _legend_entries(self) -> dict[str, Any]:
+        """Return the entries of the legend; one counts the gaps outside their bands."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
@@ -210,14 +209,16 @@ class GapDisplay:
         entries = {"gap, 95 % interval": dot(INSIDE, INSIDE)}
         if judged:
             entries["95 % of shuffled groups"] = Patch(**BAND)
-            expected = f"outside: {outside} of {len(judged)} (by chance {_few(len(judged))})"
-            entries[expected] = dot(OUTSIDE, OUTSIDE)
+            by_chance = _expected_by_chance(len(judged))
+            text = f"outside: {outside} of {len(judged)} (by chance {by_chance})"
+            entries[text] = dot(OUTSIDE, OUTSIDE)
         if any(gap.small for gap in self.shown):
             entries["a small cell"] = dot(INSIDE, "white")
         return entries
 
 
 def _draw_gap(ax: Any, place: int, gap: Gap, thick: float) -> None:
+    """Draw the band, the interval and the dot of a gap; an arrow where the view cuts it."""
     color = OUTSIDE if gap.beyond_chance else INSIDE
     if np.isfinite(gap.null_low):
         ax.barh(place, gap.null_high - gap.null_low, left=gap.null_low, height=thick, **BAND)
@@ -230,13 +231,68 @@ def _draw_gap(ax: Any, place: int, gap: Gap, thick: float) -> None:
     ax.scatter(gap.value, place, s=24, facecolors=face, edgecolors=color, zorder=4)
 
 
-def _points(ax: Any) -> Any:
+def _box_in_points(ax: Any) -> Any:
     """Return the box of the axes in points."""
     from matplotlib.transforms import Affine2D
 
     return ax.get_window_extent().transformed(Affine2D().scale(72.0 / ax.figure.dpi))
 
 
-def _few(count: int) -> str:
-    """Write how many of these are expected outside."""
+def _expected_by_chance(count: int) -> str:
+    """Return how many of these are expected outside by chance, as text."""
     return f"{BY_CHANCE * count:.1f}".removesuffix(".0")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the plot: a gap, or a heading without one."""
+
+    text: str
+    gap: Gap | None = None
+
+
+def signal_to_noise(gaps: Sequence[Gap]) -> Array:
+    """Return |gap| / noise of each gap, −1 where the noise is not known.
+
+    The noise is the half-width of what chance alone gives or, where that is not known, of the
+    interval.
+    """
+    values = np.array([gap.value for gap in gaps], dtype=float)
+    chance = np.array([(gap.null_high - gap.null_low) / 2 for gap in gaps], dtype=float)
+    interval = np.array([(gap.high - gap.low) / 2 for gap in gaps], dtype=float)
+    noise = np.where(np.isfinite(chance), chance, interval)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.abs(values) / noise
+    known: Array = np.nan_to_num(ratio, nan=-1.0, posinf=np.finfo(float).max)
+    return known
+
+
+def clearest(gaps: Sequence[Gap], most: int) -> list[Gap]:
+    """Return the ``most`` gaps of largest signal to noise, in the order they came."""
+    chosen = np.argsort(-signal_to_noise(gaps), kind="stable")[:most]
+    return [gaps[i] for i in sorted(chosen)]
+
+
+def only_pair(gaps: Sequence[Gap]) -> tuple[str, str] | None:
+    """Return the compared groups if they are the same in every gap."""
+    pairs = {(gap.attribute, gap.groups) for gap in gaps}
+    return next(iter(pairs))[1] if len(pairs) == 1 else None
+
+
+def lines_of(gaps: Sequence[Gap]) -> list[Line]:
+    """Return a line for each gap: label bins where there is one pair, else pairs below headings."""
+    if only_pair(gaps) is not None:
+        return [Line(as_text(gap.label_bin, LONGEST_GROUP, lines=1), gap) for gap in gaps]
+    lines = []
+    several = len({gap.attribute for gap in gaps}) > 1
+    for (attribute, label_bin), members in groupby(gaps, lambda g: (g.attribute, g.label_bin)):
+        heading = f"{attribute}, label {label_bin}" if several else f"label {label_bin}"
+        lines.append(Line(as_text(heading, 2 * LONGEST_GROUP, lines=1)))
+        lines += [Line(pair_text(gap.groups), gap) for gap in members]
+    return lines
+
+
+def pair_text(groups: tuple[str, str]) -> str:
+    """Return "first − second"."""
+    pair = " − ".join(shortened(group, LONGEST_GROUP) for group in groups)
+    return as_text(pair, len(pair), lines=1)

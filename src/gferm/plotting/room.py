@@ -17,13 +17,13 @@ MARGIN = 0.05  # of the view, on either side
 SPARE = 1.12  # the axes may yet shrink, by a title or by their neighbours' labels
 WANTED, MOST = 0.45, 0.8  # of the axes' height, for a legend
 LEAST_GAP = 6  # pixels between tick labels
-SIZES = ("small", "x-small", "xx-small")
-PLAIN = {"fancybox": False, "edgecolor": "none", "framealpha": 1.0}  # no grid behind its words
-SHAPE = PLAIN | {"borderaxespad": 0.3, "columnspacing": 1.4, "handletextpad": 0.5}
+FONT_SIZES = ("small", "x-small", "xx-small")
+OPAQUE = {"fancybox": False, "edgecolor": "none", "framealpha": 1.0}  # no grid behind its words
+LEGEND = OPAQUE | {"borderaxespad": 0.3, "columnspacing": 1.4, "handletextpad": 0.5}
 
 
 def place_axes(ax: Any) -> None:
-    """Let the figure's layout, if it has one, put the axes where they will be."""
+    """Move the axes to where the figure's layout, if it has one, will put them."""
     figure = ax.figure.figure  # of a subfigure, the whole
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -31,7 +31,7 @@ def place_axes(ax: Any) -> None:
 
 
 def with_neighbours(ax: Any, axis: str, low: float, high: float) -> tuple[float, float]:
-    """Widen a range to what is drawn in those axes that share the "x" or "y" axis of these."""
+    """Return a range widened to the data of all axes that share the "x" or "y" axis of these."""
     shared = {"x": ax.get_shared_x_axes, "y": ax.get_shared_y_axes}[axis]().get_siblings(ax)
     for other in shared:
         if other is not ax and other.has_data():
@@ -41,7 +41,7 @@ def with_neighbours(ax: Any, axis: str, low: float, high: float) -> tuple[float,
 
 
 def set_view(ax: Any, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """Show these ranges with a margin around them; shared axes keep what they show."""
+    """Set limits around these ranges and around the data of shared axes, with a margin."""
     from matplotlib.ticker import AutoLocator
 
     for axis, setter, ends in (("x", ax.set_xlim, x), ("y", ax.set_ylim, y)):
@@ -58,7 +58,7 @@ def legend_above(
     tallest: float | None = None,
     title: str = "",
 ) -> Any:
-    """Place a legend at the top of the axes, in as many columns as fit, and stretch the view.
+    """Draw a legend at the top of the axes, in as many columns as fit, and stretch the view.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def legend_above(
     if not handles:
         return None
     place_axes(ax)
-    for size in SIZES:
+    for size in FONT_SIZES:
         legend, share = _in_columns(ax, handles, labels, size, title)
         if share <= WANTED:
             break
@@ -102,7 +102,7 @@ def legend_above(
 
 
 def _bars_first(handles: list[Any], labels: list[str]) -> tuple[list[Any], list[str]]:
-    """Put the marks that explain bars behind them; Matplotlib lists marks first."""
+    """Return bars before the markers that explain them; Matplotlib lists markers first."""
     from matplotlib.container import BarContainer
 
     order = sorted(range(len(handles)), key=lambda i: not isinstance(handles[i], BarContainer))
@@ -112,10 +112,10 @@ def _bars_first(handles: list[Any], labels: list[str]) -> tuple[list[Any], list[
 def _in_columns(
     ax: Any, handles: Sequence[Any], labels: Sequence[str], size: str, title: str
 ) -> tuple[Any, float]:
-    """Make the legend with most columns, and give its share of the axes' height."""
+    """Draw the legend in most columns; return it with its share of the axes' height."""
     box = ax.get_window_extent()
     for n_columns in range(len(handles), 0, -1):
-        style = {"loc": "upper left", "ncols": n_columns, "fontsize": size} | SHAPE
+        style = {"loc": "upper left", "ncols": n_columns, "fontsize": size} | LEGEND
         style |= {"title": title, "title_fontsize": size, "alignment": "left"} if title else {}
         legend = ax.legend(handles, labels, **style)
         extent = legend.get_window_extent()
@@ -126,7 +126,7 @@ def _in_columns(
 
 
 def keep_ticks_apart(ax: Any) -> None:
-    """Turn the labels below the x axis upright where they would run into each other."""
+    """Turn the tick labels of the x axis upright where they would run into each other."""
     for style in ({"rotation": 90}, {"labelsize": "xx-small"}):
         place_axes(ax)
         boxes = [label.get_window_extent() for label in ax.get_xticklabels()]

@@ -16,18 +16,18 @@ from gferm.model_selection.columns import PREFIX
 LONGEST_VALUE = 24  # characters
 
 
-def measure(column: str, *, from_one: bool = False) -> str:
-    """Name what a column measures: "mean_test_neg_max_error" is "max error"."""
+def measure_name(column: str, *, from_one: bool = False) -> str:
+    """Return what a column measures: "mean_test_neg_max_error" is "max error"."""
     words = column.removeprefix(PREFIX).removeprefix("neg_").replace("_", " ")
     return f"1 − {words}" if from_one else words
 
 
-def describe(cv_results: Mapping[str, Any]) -> list[str] | None:
-    """Write the parameters of each setting, without those that never change."""
+def describe_settings(cv_results: Mapping[str, Any]) -> list[str] | None:
+    """Return the parameters of each setting as text, without those that never change."""
     if "params" not in cv_results:
         return None
     settings = [
-        {name: _written(value) for name, value in setting.items()}
+        {name: _as_short_text(value) for name, value in setting.items()}
         for setting in cv_results["params"]
     ]
     names = {name: None for setting in settings for name in setting}  # a set that keeps the order
@@ -55,7 +55,7 @@ def standard_errors(cv_results: Mapping[str, Any], column: str) -> Array | None:
 
 
 def unfairness_beside(cv_results: Mapping[str, Any], error: str) -> str:
-    """Name the column of the unfairness where no rule does: the usual one, or the only one."""
+    """Return the column of the unfairness if no rule names it: the usual one, or the only one."""
     others = [name for name in cv_results if name.startswith(PREFIX) and name != error]
     if fairest_within.unfairness in others:
         return fairest_within.unfairness
@@ -67,7 +67,7 @@ def unfairness_beside(cv_results: Mapping[str, Any], error: str) -> str:
     return others[0]
 
 
-def _written(value: Any) -> str:
+def _as_short_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     if hasattr(value, "get_params"):

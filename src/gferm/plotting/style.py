@@ -1,4 +1,4 @@
-"""What all displays share: colours, marks, axes, and names as they are written."""
+"""What all displays share: colours, markers, axes, and names as they are written."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 # Okabe and Ito's colours, told apart by colour-blind readers; the first two overlap well
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 
-# Of lines and points: yellow is too faint for them, and shapes also tell groups apart in grey.
-# Seven colours and eight shapes make 56 pairs before one comes back.
+# Of lines and points: yellow is too faint for them, and markers also tell groups apart in grey.
+# Seven colours and eight markers make 56 pairs before one comes back.
 LINE_COLORS = (*COLORS[:6], COLORS[7])
-SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 UNNAMED = "sensitive"  # an attribute that came without a name
+FEW = 10  # rows: cells of fewer are drawn in another way
 
 HAIR_SPACE = "\N{HAIR SPACE}"
 
@@ -27,7 +28,7 @@ def need_matplotlib() -> None:
 
 
 def axes(ax: Any, **figure: Any) -> Any:
-    """Return the axes to draw on: those of the caller, or those of a new ``figure``."""
+    """Return the axes to draw on: the caller's, or new ones; ``figure`` goes to `subplots`."""
     if ax is not None:
         return ax
     need_matplotlib()
@@ -37,21 +38,22 @@ def axes(ax: Any, **figure: Any) -> Any:
 
 
 def tidy(ax: Any) -> None:
-    """Leave two spines and a faint grid behind the data."""
+    """Remove two spines and draw a faint grid behind the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.25)
     ax.set_axisbelow(True)
 
 
-def look(q: int) -> dict[str, str]:
-    """Return the colour and the shape of the points of group q."""
-    return {"color": LINE_COLORS[q % len(LINE_COLORS)], "marker": SHAPES[q % len(SHAPES)]}
+def group_style(q: int) -> dict[str, str]:
+    """Return the colour and the marker of the points of group q."""
+    return {"color": LINE_COLORS[q % len(LINE_COLORS)], "marker": MARKERS[q % len(MARKERS)]}
 
 
 def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
-    r"""Write a name as it is, in lines of about ``width`` characters, without a too long middle.
+    r"""Return a name as Matplotlib shows it unchanged, in lines of about ``width`` characters.
 
-    Matplotlib would read "$x_1$" as a formula, and leave a name such as "_other" out of legends.
+    A name that needs more than ``lines`` loses its middle. Matplotlib would read "$x_1$" as a
+    formula, and leave a name such as "_other" out of legends.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
 
 
 def attribute_text(name: str) -> str:
-    """Write the name of an attribute; nothing for one that came without."""
+    """Return the name of an attribute as it is written; nothing for one that came without."""
     return "" if name == UNNAMED else as_text(name)
 
 

@@ -19,12 +19,12 @@ TEMPLATES = "gferm.report"
 
 
 def write_page(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page of a summary; a file that is there stays as it is until the new one is whole.
+    """Write the page of a summary; an older file is replaced only once the new one is whole.
 
     Parameters
     ----------
     summary : dict
-        As `gferm.auditing.summarize.summarize` makes it.
+        As returned by `gferm.auditing.summarize.summarize`.
     path : str or path
     """
     page, path = render_page(summary), Path(path)
@@ -55,15 +55,15 @@ def render_page(summary: Mapping[str, Any]) -> str:
         summary,
         summary=dict(summary),
         version=gferm.__version__,
-        style=_text("report.css"),
-        script=_text("report.js"),
+        style=_template_text("report.css"),
+        script=_template_text("report.js"),
         plotly=get_plotlyjs(),
     )
     return page
 
 
 def _shown(value: float | None, digits: int) -> str:
-    """Write a number as the script does."""
+    """Return a number as text, as the script writes it."""
     if value is None:
         return "–"
     text = f"{value:.{digits}f}"
@@ -71,5 +71,5 @@ def _shown(value: float | None, digits: int) -> str:
 
 
 @cache
-def _text(name: str) -> str:
+def _template_text(name: str) -> str:
     return (resources.files(TEMPLATES) / "templates" / name).read_text(encoding="utf-8")

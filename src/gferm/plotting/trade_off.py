@@ -44,17 +44,18 @@ NAMES = {"mean_gap": "mean gap", "dgf": "DGF"}
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Several models and how they do.
+class TradeOff:
+    """The error and the unfairness of several models.
 
     Attributes
     ----------
     names : tuple of str
-        Of the models; "" for one without a name.
+        Names of the models; "" for one without a name.
     errors, unfairness : arrays of shape (n_models,)
     error_name, unfairness_name : str
+        What was measured.
     n_rows : int
-        On which they were judged.
+        The number of rows on which it was measured.
     """
 
     names: tuple[str, ...]
@@ -65,7 +66,7 @@ class Judged:
     n_rows: int
 
 
-def judge(
+def measure_trade_off(
     y_true: Any,
     predictions: Any,
     *,
@@ -74,8 +75,8 @@ def judge(
     error: str | Callable[..., float] = "auto",
     unfairness: str | Callable[..., float] = "mean_gap",
     **bins: Any,
-) -> Judged:
-    """Judge predictions, a mapping of names to arrays or an array (n_models, n_samples).
+) -> TradeOff:
+    """Compute the error and the unfairness of the predictions of several models.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def judge(
     predictions : mapping of str to array of shape (n_samples,), or array (n_models, n_samples)
     sensitive_features : array, Series, data frame or dict of columns
     names : sequence of str, default=None
-        Of the rows of an array.
+        Names of the models, if their predictions are an array.
     error : {"auto", "mean absolute error", "share of mistakes"} or callable, default="auto"
         "auto" counts the mistakes of words, and measures the errors of numbers.
     unfairness : {"mean_gap", "dgf"} or callable, default="mean_gap"
@@ -91,11 +92,11 @@ def judge(
         ``y_bins``, ``s_bins`` and ``intersectional``, as in `gferm.metrics.dgf`.
     """
     y = labels(y_true, "y_true")
-    called, stack = _read(predictions, names)
+    names, stack = _read(predictions, names)
     for i, f in enumerate(stack):
         if f.size != y.size:
             raise ValueError(
-                f"predictions has {f.size} values of model {called[i] or i}, but y_true has "
+                f"predictions has {f.size} values of model {names[i] or i}, but y_true has "
                 f"{y.size}; all models must predict the same rows."
             )
     words = y.dtype.kind in "OUST"
@@ -106,14 +107,14 @@ def judge(
             "unfairness='mean_gap' compares mean predictions, which words do not have; use "
             "unfairness='dgf', or pass the classes as 0 and 1."
         )
-    error_name, error_of = _function(error, ERRORS, "error")
-    unfairness_name, unfairness_of = _function(unfairness, UNFAIRNESS, "unfairness")
+    error_name, error_of = _named_function(error, ERRORS, "error")
+    unfairness_name, unfairness_of = _named_function(unfairness, UNFAIRNESS, "unfairness")
     if words and unfairness == "dgf" and "y_bins" not in bins:
         bins["y_bins"] = bins_of_labels(y, np.concatenate(stack), 10)
     # the labels as given, whose index must agree with that of the groups
     options = {"sensitive_features": sensitive_features, **bins}
-    return Judged(
-        called,
+    return TradeOff(
+        names,
         np.array([error_of(y, f) for f in stack], dtype=float),
         np.array([unfairness_of(y_true, f, **options) for f in stack], dtype=float),
         error_name,
@@ -125,6 +126,7 @@ def judge(
 def _read(
     predictions: Any, names: Sequence[str] | None
 ) -> tuple[tuple[str, ...], list[npt.NDArray[Any]]]:
+    """Return the names and the predictions of the models, checked."""
     if isinstance(predictions, Mapping):
         if names is not None:
             raise ValueError("names belong to an array of predictions; a mapping has its own.")
@@ -136,15 +138,16 @@ def _read(
             f"(n_models, n_samples), got shape {np.shape(predictions)}; of a single model, pass "
             "{'model': y_pred}."
         )
-    called = ("",) * len(stack) if names is None else tuple(map(str, names))
-    if len(called) != len(stack):
-        raise ValueError(f"names has {len(called)} entries for {len(stack)} models.")
-    return called, stack
+    names = ("",) * len(stack) if names is None else tuple(map(str, names))
+    if len(names) != len(stack):
+        raise ValueError(f"names has {len(names)} entries for {len(stack)} models.")
+    return names, stack
 
 
-def _function(
+def _named_function(
     asked: str | Callable[..., float], known: Mapping[str, Callable[..., float]], argument: str
 ) -> tuple[str, Callable[..., float]]:
+    """Return a measure and its name."""
     if callable(asked):
         return getattr(asked, "__name__", argument).replace("_", " ").strip("<>"), asked
     if asked not in known:

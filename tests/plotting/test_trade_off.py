@@ -1,11 +1,11 @@
-"""Models are judged by the metrics, each on its own predictions."""
+"""Models are measured by the metrics, each on its own predictions."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from gferm.metrics import dgf, loss_general_fairness, mean_distance
-from gferm.plotting.judged import judge
+from gferm.plotting.trade_off import measure_trade_off
 from tests.problems import make_problem
 
 
@@ -18,7 +18,7 @@ def test_errors_and_unfairness_are_those_of_the_metrics():
     problem = make_problem()
     stack = make_predictions(problem)
     options = {"sensitive_features": problem.s, "y_bins": 4}
-    found = judge(problem.y, stack, **options)
+    found = measure_trade_off(problem.y, stack, **options)
     np.testing.assert_allclose(found.errors, np.abs(stack - problem.y).mean(axis=1))
     gaps = [
         loss_general_fairness(problem.y, f, loss="prediction", average="pairs", **options)
@@ -27,7 +27,7 @@ def test_errors_and_unfairness_are_those_of_the_metrics():
     np.testing.assert_allclose(found.unfairness, gaps)
     assert found.names == ("", "", "")
     assert found.n_rows == problem.y.size
-    rates = judge(problem.y, stack, unfairness="dgf", **options)
+    rates = measure_trade_off(problem.y, stack, unfairness="dgf", **options)
     np.testing.assert_allclose(rates.unfairness, [dgf(problem.y, f, **options) for f in stack])
 
 
@@ -35,9 +35,9 @@ def test_a_mapping_is_the_same_with_names():
     problem = make_problem()
     stack = make_predictions(problem)
     options = {"sensitive_features": problem.s, "y_bins": 4}
-    found = judge(problem.y, dict(zip("abc", stack, strict=True)), **options)
+    found = measure_trade_off(problem.y, dict(zip("abc", stack, strict=True)), **options)
     assert found.names == ("a", "b", "c")
-    expected = judge(problem.y, stack, names=["a", "b", "c"], **options)
+    expected = measure_trade_off(problem.y, stack, names=["a", "b", "c"], **options)
     np.testing.assert_array_equal(found.errors, expected.errors)
     np.testing.assert_array_equal(found.unfairness, expected.unfairness)
     assert found.names == expected.names
@@ -48,7 +48,7 @@ def test_words_are_counted_as_mistakes():
     y = np.where(problem.y > 0, "yes", "no")
     f = np.where(problem.X[:, 0] > 0, "yes", "no")
     options = {"sensitive_features": problem.s, "y_bins": "auto"}
-    found = judge(y, {"model": f}, unfairness="dgf", **options)
+    found = measure_trade_off(y, {"model": f}, unfairness="dgf", **options)
     assert found.errors == [np.mean(y != f)]
     assert found.unfairness == [dgf(y, f, **options)]
     assert found.error_name == "share of mistakes"
@@ -61,7 +61,7 @@ def test_functions_judge_too():
     def worst_error(y, f):
         return np.abs(y - f).max()
 
-    found = judge(
+    found = measure_trade_off(
         problem.y,
         stack,
         sensitive_features=problem.s,
@@ -94,11 +94,11 @@ def test_what_cannot_be_judged_is_said(change, words):
     rows = np.linspace(0, 1, 20)
     arguments = {"y_true": rows, "predictions": [rows, rows], "sensitive_features": rows > 0.3}
     with pytest.raises(ValueError, match=words):
-        judge(**arguments | change)
+        measure_trade_off(**arguments | change)
 
 
 def test_groups_must_belong_to_the_rows():
     y = pd.Series(np.linspace(0, 1, 20))
     groups = pd.Series(np.arange(20) % 2, index=np.arange(20)[::-1])
     with pytest.raises(ValueError, match="different indexes"):
-        judge(y, [y.to_numpy()], sensitive_features=groups)
+        measure_trade_off(y, [y.to_numpy()], sensitive_features=groups)

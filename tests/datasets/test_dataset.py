@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gferm.datasets import load_compas, load_crime, load_german, load_law, load_pupils
-from gferm.datasets._bundled import read_csv
+from gferm.datasets.dataset import read_csv
 from gferm.fairness.bins import uniform_edges
 
 
