@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from gferm.arrays import Array
 from gferm.fairness.cells import SensitiveBins
 from gferm.plotting.calibration import Calibration, calibrate
-from gferm.plotting.room import legend_above, set_view
+from gferm.plotting.layout import legend_above, set_view
 from gferm.plotting.style import FEW, as_text, attribute_text, axes, group_style, tidy
 
 AREAS = (16.0, 90.0)  # of a point with hardly a row, and of the one with most

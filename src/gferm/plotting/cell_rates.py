@@ -13,10 +13,9 @@ from gferm.auditing.outcome import bins_of_labels
 from gferm.metrics import CellValues, cell_rates
 from gferm.metrics.reading import labels
 from gferm.plotting.attributes import place_of
-from gferm.plotting.cell_map import draw_cell_map
 from gferm.plotting.intervals import wilson
-from gferm.plotting.room import keep_ticks_apart, legend_above
-from gferm.plotting.style import COLORS, as_text, attribute_text, axes, tidy
+from gferm.plotting.layout import keep_ticks_apart, legend_above, place_axes
+from gferm.plotting.style import COLORS, FEW, as_text, attribute_text, axes, tidy
 
 MOST_COUNTS = 3  # more groups' counts do not fit under a bin
 MOST_BARS = len(COLORS)  # more groups are told apart by their place, not by a colour
@@ -26,6 +25,12 @@ NO_ROWS = "no rows"
 LOW = 0.012  # where the mark of a cell without rows is: beside the axis
 EMPTY: dict[str, Any] = {"marker": "x", "s": 12, "color": "0.45", "linewidths": 0.8, "zorder": 3}
 BARS = {"fmt": "none", "ecolor": "0.25", "elinewidth": 0.8, "capsize": 1.5}
+
+COLOR_MAP = "cividis"  # even steps of lightness, also for colour-blind readers and in grey
+DARK = 0.5  # rates below this have light writing
+MAP_BACKGROUND = "0.92"  # of a cell without rows
+LEAST_FONT, LARGEST_FONT = 5.0, 9.0  # points, of what is written in a cell
+CHARACTERS = 5.0  # of room across a cell, in heights of its letters
 
 
 class CellRatesDisplay:
@@ -109,7 +114,7 @@ class CellRatesDisplay:
         names = self.rates.cells.label_bins.labels
         if len(groups) > MOST_BARS:
             ax = axes(ax, figsize=(1.6 + 0.8 * len(names), 1.4 + 0.3 * len(groups)))
-            draw_cell_map(
+            _draw_cell_map(
                 ax, self.values, self.counts, labels=names, groups=groups, show_counts=counts
             )
             ax.set_ylabel(attribute_text(self.attribute))
@@ -205,3 +210,57 @@ def draw_cell_rates(
     legend_above(ax, tallest=float(np.nanmax(tallest, initial=0.0)), title=title)
     keep_ticks_apart(ax)
     tidy(ax)
+
+
+def _draw_cell_map(
+    ax: Any,
+    table: Array,
+    counts: npt.NDArray[Any],
+    *,
+    labels: Sequence[str],
+    groups: Sequence[Any],
+    show_counts: bool = True,
+) -> None:
+    """Draw a table of rates as a map, where bars would be too many: bins across, groups down.
+
+    Parameters as in `draw_cell_rates`. Where they can be read, the rate and the rows are written
+    into each cell.
+    """
+    ax.set_facecolor(MAP_BACKGROUND)
+    image = ax.imshow(
+        np.ma.masked_invalid(table.T), vmin=0, vmax=1, cmap=COLOR_MAP, aspect="auto", zorder=1
+    )
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
+    bar.set_label(r"$\hat P^{k,q}$: share predicted into its own bin")
+    ax.set_yticks(range(len(groups)), [as_text(group) for group in groups], fontsize="small")
+    ax.set_xticks(range(len(labels)), [as_text(label, 13) for label in labels], fontsize="x-small")
+    keep_ticks_apart(ax)
+    ax.tick_params(length=0)
+    ax.set_xlabel("label bin k")
+    place_axes(ax)
+    box = ax.get_window_extent()
+    points = 72.0 / ax.figure.dpi
+    tall = 0.7 * points * box.height / len(groups)
+    size = min(LARGEST_FONT, tall, points * box.width / len(labels) / CHARACTERS)
+    if size >= LEAST_FONT:
+        _write_cells(ax, table, counts if show_counts else np.full_like(counts, -1), size)
+        if show_counts:
+            ax.set_xlabel(f"label bin k  (in each cell: rate, rows; italics: fewer than {FEW})")
+
+
+def _write_cells(ax: Any, table: Array, counts: npt.NDArray[Any], size: float) -> None:
+    """Write the rate and the rows into each cell; no rows where counts are negative."""
+    for (k, q), rate in np.ndenumerate(table):
+        if np.isnan(rate):
+            continue
+        ax.text(
+            k,
+            q,
+            f"{rate:.2f}" + (f"\n{counts[k, q]}" if counts[k, q] >= 0 else ""),
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="white" if rate < DARK else "black",
+            style="italic" if 0 <= counts[k, q] < FEW else "normal",
+            linespacing=0.9,
+        )

@@ -15,7 +15,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.estimators import FairRegressor
 from gferm.estimators.frontier import Frontier, frontier
-from gferm.plotting.room import legend_above, set_view
+from gferm.plotting.layout import legend_above, set_view
 from gferm.plotting.style import COLORS, MARKERS, as_text, axes, tidy
 from gferm.plotting.trade_off import TradeOff, measure_trade_off
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.auditing import Audit, Gap, audit
-from gferm.plotting.room import legend_above, place_axes, with_neighbours
+from gferm.plotting.layout import legend_above, place_axes, with_neighbours
 from gferm.plotting.style import COLORS, as_text, attribute_text, axes, shortened
 
 QUANTITIES = {

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.model_selection import fairest_within, lowest_error, pareto_set
-from gferm.plotting.room import MARGIN, place_axes
+from gferm.plotting.layout import MARGIN, place_axes
 from gferm.plotting.search_results import (
     describe_settings,
     measure_name,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from gferm.plotting.room import keep_ticks_apart, legend_above, set_view
+from gferm.plotting.layout import keep_ticks_apart, legend_above, set_view
 
 
 def pixels(ax, y):
