@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.arrays.device import Device, open_device
-from gferm.fairness.cells import Cells
+from gferm.fairness.membership import Membership
 from gferm.solver.two_groups import two_group_multipliers
 from reproduction.nested import HeldOut, Rows
 
@@ -179,11 +179,13 @@ class ReducedProblem:
         return replace(self, plain=columns[..., LABELS], effects=effects)
 
 
-def contrasts_of(cells: Cells, y: Array, place: slice, parts: Sequence[Rows]) -> CellContrasts:
+def contrasts_of(
+    members: Membership, y: Array, place: slice, parts: Sequence[Rows]
+) -> CellContrasts:
     """Return the contrasts of training parts; ``place`` are the columns of the cells."""
-    partition = cells.partitions[0]
+    partition = members.cells.partitions[0]
     shape, size = partition.counts.shape, partition.counts.size
-    codes = [partition.cell_of[rows] for rows in parts]
+    codes = [members.cell_codes[0][rows] for rows in parts]
     counts = [np.bincount(code, minlength=size).reshape(shape) for code in codes]
     sums = [
         np.bincount(code, y[rows], size).astype(float).reshape(shape)

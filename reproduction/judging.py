@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.arrays.device import Device
-from gferm.fairness.cells import Cells
+from gferm.fairness.membership import Membership
 from reproduction.nested import PaddedFolds
 
 
@@ -23,19 +23,19 @@ class FoldJudge:
     Parameters
     ----------
     device : Device
-    cells : Cells
+    members : Membership
         Of all rows.
     y : array of shape (n,)
     folds : PaddedFolds
         Which rows, one fold a line.
     """
 
-    def __init__(self, device: Device, cells: Cells, y: Array, folds: PaddedFolds) -> None:
-        partition, present = cells.partitions[0], folds.present
+    def __init__(self, device: Device, members: Membership, y: Array, folds: PaddedFolds) -> None:
+        partition, present = members.cells.partitions[0], folds.present
         rows = np.where(present, folds.rows, 0)
-        edges = np.asarray(cells.label_bins.boundaries)  # type: ignore[attr-defined]
-        label = cells.label_codes[rows]
-        member = np.eye(partition.counts.size)[partition.cell_of[rows]] * present[..., None]
+        edges = np.asarray(members.scheme.label_bins.boundaries)  # type: ignore[attr-defined]
+        label = members.label_codes[rows]
+        member = np.eye(partition.counts.size)[members.cell_codes[0][rows]] * present[..., None]
         self.shape = partition.counts.shape
         self.counts = member.sum(axis=1).reshape(-1, *self.shape)
         self.device = device

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.fairness.cells import Cells, Partition
+from gferm.fairness.cells import Partition
+from gferm.fairness.membership import Membership
 from gferm.features.kernel import Kernel
 from reproduction.cell_contrasts import Bound
 from reproduction.paper import GAMMAS, KERNELS, Method, methods_of
@@ -71,7 +72,7 @@ class Plan:
     studies : tuple of str
     feature_sets : list of arrays of shape (n, d)
     kernels : list of PlannedKernel
-    cells : dict of Cells
+    cells : dict of Membership
         By study and number of label bins, in the order of their columns.
     """
 
@@ -79,7 +80,7 @@ class Plan:
     studies: tuple[str, ...]
     feature_sets: list[Array]
     kernels: list[PlannedKernel]
-    cells: dict[tuple[str, int], Cells]
+    cells: dict[tuple[str, int], Membership]
     _families: dict[tuple[str, bool, str], KernelFamily] = field(repr=False)
 
     @classmethod
@@ -88,7 +89,7 @@ class Plan:
         feature_sets: list[Array] = []
         families: dict[tuple[str, bool, str], KernelFamily] = {}
         variants: dict[KernelFamily, dict[Variant, None]] = {}
-        cells: dict[tuple[str, int], Cells] = {}
+        cells: dict[tuple[str, int], Membership] = {}
         for method in (method for study in studies for method in methods_of(study)):
             key = (method.study, method.with_s, method.learner)
             if key not in families:
@@ -114,7 +115,10 @@ class Plan:
 
     def columns(self) -> Array:
         """Return V: the labels, then the indicators of the cells of every partition."""
-        indicators = [np.eye(p.counts.size)[p.cell_of] for p in self._partitions()]
+        indicators = [
+            np.eye(part.counts.size)[rows.cell_codes[0]]
+            for part, rows in zip(self._partitions(), self.cells.values(), strict=True)
+        ]
         return np.hstack([self.problem.y[:, None], *indicators])
 
     def places(self) -> dict[tuple[str, int], slice]:
@@ -131,7 +135,7 @@ class Plan:
         return self._families[method.study, method.with_s, method.learner]
 
     def _partitions(self) -> list[Partition]:
-        return [cells.partitions[0] for cells in self.cells.values()]
+        return [rows.cells.partitions[0] for rows in self.cells.values()]
 
 
 def _place_of(X: Array, feature_sets: list[Array]) -> int:

@@ -18,7 +18,8 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.datasets import load_crime, load_pupils
 from gferm.fairness.bins import BinsLike, uniform_edges
-from gferm.fairness.cells import Cells, CellScheme
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import SensitiveColumn
 from reproduction.paper import BINARY, CONTINUOUS, DATA_NAMES
 
@@ -57,18 +58,12 @@ class Problem:
     y: Array
     studies: dict[str, Study]
 
-    def cells(self, study: str, n_bins: int) -> Cells:
+    def cells(self, study: str, n_bins: int) -> Membership:
         """Sort all rows into cells, with K label bins of equal width."""
         attribute = self.studies[study]
         columns = [SensitiveColumn(attribute.attribute, attribute.values)]
-        scheme = CellScheme.resolve(
-            self.y,
-            columns,
-            y_bins=uniform_edges(0, 1, n_bins),
-            s_bins=attribute.bins,
-            intersectional=True,
-        )
-        return scheme.assign(self.y, columns)
+        comparison = Comparison(uniform_edges(0, 1, n_bins), attribute.bins)
+        return comparison.sort(self.y, columns)
 
 
 def _study(load: Callable[..., Any], sensitive: str) -> Study:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.fairness.cells import Cells
+from gferm.fairness.membership import Membership
 from gferm.fairness.pair_norm import PairNorm
 from gferm.metrics.chance import chance_of_dgf, chances_of_dgf, dgf_of_counts
 from gferm.model_selection import fairest_within, lowest_error
@@ -48,10 +48,10 @@ class CellSums:
     counts : array of int of shape (K, Q)
     """
 
-    def __init__(self, cells: Cells) -> None:
-        self.cells, partition = cells, cells.partitions[0]
+    def __init__(self, members: Membership) -> None:
+        self.members, partition = members, members.cells.partitions[0]
         self.counts = partition.counts
-        self._member = np.eye(partition.counts.size)[partition.cell_of]
+        self._member = np.eye(partition.counts.size)[members.cell_codes[0]]
 
     def sums(self, values: Array) -> Array:
         """Add values over each cell, (..., n) → (..., K, Q)."""
@@ -60,7 +60,7 @@ class CellSums:
 
     def hits(self, f: Array) -> npt.NDArray[np.intp]:
         """Count the rows of each cell that are predicted into their own label bin."""
-        hit = self.cells.label_bins.assign(f) == self.cells.label_codes
+        hit = self.members.scheme.label_bins.assign(f) == self.members.label_codes
         return np.rint(self.sums(hit.astype(float))).astype(int)
 
 

@@ -276,7 +276,7 @@ def test_a_search_with_the_square_loss_never_holds_the_features_of_all_rows(monk
         return values
 
     monkeypatch.setattr(KernelRows, "evaluate", watched)
-    monkeypatch.setattr("gferm.solver.moments.BLOCK", 2**14)
+    monkeypatch.setattr("gferm.features.moments.BLOCK", 2**14)
     rng, n = np.random.default_rng(0), 40_000
     rows, s = rng.normal(size=(n, 3)), rng.integers(0, 2, n)
     y = np.sin(rows[:, 0]) + 0.3 * s

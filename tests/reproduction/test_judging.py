@@ -129,7 +129,7 @@ def test_where_nobody_is_compared_there_is_no_gap(all_bins):
 
 def test_torch_gives_the_same():
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
-    rows, there = Judged(), Judged(device=TorchTorchDevice("cpu", torch))
+    rows, there = Judged(), Judged(device=TorchDevice("cpu", torch))
     predictions = torch.as_tensor(rows.predictions)
     for name in ("errors", "hits", "sums", "dgf"):
         found = getattr(there.judged, name)(predictions)

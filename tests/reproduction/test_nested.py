@@ -258,7 +258,7 @@ def test_folds_that_differ_by_two_rows_are_refused():
 def test_torch_gives_the_same(whole):
     torch = pytest.importorskip("torch", reason="torch is not installed (make test-torch)")
     expected, folded = whole
-    device = TorchTorchDevice("cpu", torch)
+    device = TorchDevice("cpu", torch)
     problem = make_problem(n=43)
     rows = load(KERNELS["rbf"](problem.X), make_columns(problem), device=device)
     together = rows.hold_out(*folded.rows)

@@ -1,11 +1,11 @@
 """The kernel form and the linear form are the same problem."""
 
+import gferm.solver.assemble as assemble
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-import gferm.solver.assemble as assemble
 from gferm import FairRegressor
 from gferm.arrays.blocks import row_blocks
 from tests.problems import make_problem

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from gferm.solver.assemble import kernel_system, linear_system
+from gferm.solver.system import Reduction, noise_free_spectrum
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -13,10 +15,8 @@ from gferm.exceptions import UnreachableEpsilonError
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.constraint import build_contrasts
 from gferm.fairness.sensitive import read_sensitive_features
-from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.epsilon_grid import multipliers_of_grid
 from gferm.solver.projection import project
-from gferm.solver.system import Reduction, noise_free_spectrum
 from tests.problems import make_problem
 
 ALPHAS = (1.0, 1e-3, 1e3, 30.0)

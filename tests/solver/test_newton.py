@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from gferm.solver.assemble import linear_system
+from gferm.solver.task import Task
 from scipy import sparse
 
 from gferm import FairClassifier, FairRegressor
 from gferm.fairness.constraint import no_contrasts
 from gferm.losses import LOSSES
-from gferm.solver.assemble import linear_system
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.newton import solve_by_newton
 from gferm.solver.splitting import solve_by_splitting
-from gferm.solver.task import Task
 from tests.problems import make_problem
 
 STRAIGHT = [name for name, loss in LOSSES.items() if loss.is_piecewise_linear]

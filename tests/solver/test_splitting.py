@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from gferm.solver.assemble import kernel_system, linear_system
+from gferm.solver.task import Task
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -15,11 +17,9 @@ from gferm.exceptions import InactiveConstraintWarning
 from gferm.fairness.constraint import no_contrasts
 from gferm.features.kernel import Kernel
 from gferm.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, LogLoss, Quantile
-from gferm.solver.assemble import kernel_system, linear_system
 from gferm.solver.certificate import balance, certify_fit
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.splitting import solve_by_splitting
-from gferm.solver.task import Task
 from tests.oracle import solve_reference
 from tests.problems import make_problem
 

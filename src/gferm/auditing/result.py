@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gferm.auditing.plan import Plan
     from gferm.estimators.frontier import Frontier
+    from gferm.metrics.reading import Rows
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def frontier(
         if as_json:
             document = {
                 "data": data,
-                "rows": len(traced.data.y),
+                "rows": traced.cells.n_samples,
                 "breakpoints": points.to_dict(orient="records"),
                 "out": out,
                 "picture": picture,

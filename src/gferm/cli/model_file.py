@@ -14,19 +14,16 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
 
 import gferm
 from gferm.cli.terminal import InputError
 from gferm.cli.whole_file import whole_file
-from gferm.fairness.constraint import no_contrasts
 
 FORMAT = 1
 PAGE, SCHEMA = "gferm.json", "schema.json"
@@ -118,36 +115,13 @@ def save_model(model: SavedModel, path: Path) -> None:
     """Write a model file, whole or not at all."""
     from skops.io import dump
 
-    lean = Pipeline([*model.pipeline.steps[:-1], ("model", without_rows(model.model))])
+    lean = Pipeline([*model.pipeline.steps[:-1], ("model", model.model)])
     page = {name: value for name, value in vars(model).items() if name != "pipeline"}
     versions = {"format": FORMAT, "gferm": gferm.__version__, "scikit-learn": _sklearn()}
     with whole_file(path) as part:
         dump(lean, part)
         with zipfile.ZipFile(part, "a") as archive:
             archive.writestr(PAGE, json.dumps(versions | page, indent=2, ensure_ascii=False))
-
-
-def without_rows(model: Any) -> Any:
-    """Return a fitted model that keeps the counts of its cells and forgets who was in them.
-
-    The group and the label of every person it learned from are nobody's business who gets the
-    file; what they compare with is in ``cells_.partitions`` and ``contrasts_.blocks``. (A kernel
-    model still needs the features of its training rows.)
-    """
-    if model.cells_ is None:
-        return model
-    cells, contrasts, nobody = model.cells_, model.contrasts_, np.zeros(0, dtype=np.intp)
-    lean = copy(model)
-    lean.cells_ = replace(
-        cells,
-        label_codes=nobody,
-        partitions=tuple(replace(p, codes=nobody, cell_of=nobody) for p in cells.partitions),
-        scores=tuple(replace(score, values=np.zeros(0)) for score in cells.scores),
-        weight=None,
-    )
-    if contrasts is not None:
-        lean.contrasts_ = replace(contrasts, columns=no_contrasts(0))
-    return lean
 
 
 def load_model(path: Path) -> SavedModel:
