@@ -2,23 +2,22 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 
-import gferm.features.moments as moments_file
 import numpy as np
 import pytest
-from gferm.solver.assemble import linear_system
-from gferm.features.moments import Moments, sum_over, training_moments
-from gferm.features.origin import Origin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import gferm.features.moments as moments_file
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import CPU
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import KernelRows
+from gferm.features.moments import Moments, sum_over, training_moments
+from gferm.features.origin import Origin
 from gferm.solver.crossval import Fold
+from tests.systems import linear_system
 
 N, D = 40, 4
 WIDTH = D + 2 + 1  # features, targets, and a one
@@ -58,8 +57,7 @@ def systems(rows, parts, *, fit_intercept, alpha=1.0):
     """The system of each part by what is taken away, and as `linear_system` assembles it."""
     columns = [rows.columns(part) for part in parts]
     folds = [
-        Fold(part, np.empty(0, dtype=int), SimpleNamespace(columns=C))
-        for part, C in zip(parts, columns, strict=True)
+        Fold(part, np.empty(0, dtype=int), None, C) for part, C in zip(parts, columns, strict=True)
     ]
     options = {"fit_intercept": fit_intercept}
     found = training_moments(
