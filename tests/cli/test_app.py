@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import gferm
 from gferm.__main__ import main
 from gferm.cli import app
-from gferm.demo import HeldOut, predict_held_out
+from gferm.cli.demo import HeldOut, predict_held_out
 from gferm.metrics import dgf
 from tests.cli.people import assert_refused
 

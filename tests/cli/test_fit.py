@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV
-from gferm.cli.features import TablePreparation
-from gferm.cli.model_file import load_model
+from gferm.tables.features import TablePreparation
+from gferm.tables.model_file import load_model
 from tests.cli.people import CLASSES, NUMBERS, invoke, people, report, succeed
 
 FEATURES = ["age", "income", "region", "member", "origin"]

@@ -5,7 +5,7 @@ from io import StringIO
 import pandas as pd
 import pytest
 
-from gferm.cli.write_table import safe_for_spreadsheets
+from gferm.tables.write import safe_for_spreadsheets
 from tests.cli.people import (
     FORMULA,
     MARKUP,

@@ -12,8 +12,9 @@ else is refused before skops looks at it, so nothing in it is imported or run.
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -21,12 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import gferm
-from gferm.cli.terminal import InputError
-from gferm.cli.whole_file import whole_file
+from gferm.arrays import Array
+from gferm.exceptions import InputError
 from gferm.fairness.constraint import no_contrasts
+from gferm.tables.roles import Task
+from gferm.tables.write import whole_file
 
 FORMAT = 1
 PAGE, SCHEMA = "gferm.json", "schema.json"
@@ -46,7 +50,7 @@ GFERM_TYPES = (
     "gferm.fairness.cells.Cells",
     "gferm.fairness.cells.Partition",
     "gferm.fairness.cells.Score",
-    "gferm.cli.features.TablePreparation",
+    "gferm.tables.features.TablePreparation",
     "gferm.fairness.constraint.Block",
     "gferm.fairness.constraint.Contrasts",
     "gferm.estimators.classifier.FairClassifier",
@@ -95,7 +99,7 @@ class SavedModel:
     """
 
     pipeline: Pipeline
-    task: str
+    task: Task
     target: str
     sensitive: tuple[str, ...]
     categorical: tuple[str, ...]
@@ -112,6 +116,32 @@ class SavedModel:
     def preparation(self) -> Any:
         """What turns a table into that matrix."""
         return self.pipeline[0]
+
+    @property
+    def as_text(self) -> tuple[str, ...]:
+        """Columns that are read as text: those of words, and numbers taken as words."""
+        return (*self.words, *self.categorical)
+
+    def prepare(self, table: pd.DataFrame) -> Array:
+        """Return the matrix of a table; warn of words that were not seen in training."""
+        matrix: Array = self.preparation.transform(table)
+        for column, (rows, word) in self.preparation.unseen(table).items():
+            warnings.warn(
+                f"column {column!r} has {rows} rows with words not seen in training, such as "
+                f"{word!r:.40}; they count as none of its categories.",
+                stacklevel=2,
+            )
+        return matrix
+
+    def bins(self, attributes: Sequence[str]) -> dict[str, Any]:
+        """Return y_bins of the fit, and s_bins if it had these sensitive attributes."""
+        if self.model.cells_ is None:
+            return {}
+        scheme = self.model.cells_.scheme
+        found: dict[str, Any] = {"y_bins": scheme.label_bins}
+        if tuple(attributes) == tuple(scheme.names):
+            found["s_bins"] = dict(zip(scheme.names, scheme.sensitive_bins, strict=True))
+        return found
 
 
 def save_model(model: SavedModel, path: Path) -> None:
@@ -202,7 +232,7 @@ def _read_pages(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def _require_version(page: Mapping[str, Any], path: Path) -> None:
-    """Refuse what another version wrote: its classes may differ, and its predictions with them."""
+    """Raise an error if another version wrote it: its classes and predictions may differ."""
     if page.get("format") != FORMAT:
         raise InputError(
             f"{path} has format {str(page.get('format'))!r:.20} of model files, and gferm "
@@ -228,7 +258,7 @@ def _require_trusted(schema: Any, path: Path) -> None:
 
 
 def _types(schema: Any) -> Iterator[tuple[str, str]]:
-    """Return the type and the kind of every node of a skops schema, however deep."""
+    """Yield the type and the kind of every node of a skops schema, however deep."""
     left = [schema]
     while left:
         node = left.pop()
