@@ -13,7 +13,8 @@ SOURCE = Path(gferm.__file__).parent
 
 # A module may import from earlier lines only, or from its own package.
 LAYERS = [
-    {"exceptions", "json_ready", "progress", "sheets"},
+    {"exceptions", "json_ready", "printed", "progress"},
+    {"sheets"},
     {"arrays"},
     {"fairness", "losses"},
     {"datasets", "features", "metrics", "report"},

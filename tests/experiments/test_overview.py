@@ -8,7 +8,7 @@ from gferm.experiments.overview import WHY, build_overview
 from gferm.experiments.paper import TABLES
 from gferm.experiments.summary import summarize
 from gferm.experiments.tables import build_table
-from gferm.sheets.layout import FAR
+from gferm.printed.table import FAR
 from tests.experiments.synthetic import make_records
 
 

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from gferm.experiments.page import picture_part, table_part, to_html
 from gferm.experiments.summary import Spread, spread
-from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import MISSING, Column, Section, number, signed
+from gferm.printed.table import PrintedTable as Sheet
 from gferm.sheets.markup import TALL, to_latex, to_markdown
 from tests.experiments.synthetic import make_sheets
 

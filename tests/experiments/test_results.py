@@ -17,7 +17,7 @@ from gferm.experiments.problems import PROBLEMS
 from gferm.experiments.protocol import settings_of
 from gferm.experiments.summary import COMPARED, spread, summarize
 from gferm.experiments.tables import build_tables
-from gferm.sheets.layout import number
+from gferm.printed.table import number
 from gferm.sheets.markup import to_latex, to_markdown
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from gferm.experiments.tables import (
     build_table,
     build_tables,
 )
-from gferm.sheets.layout import MISSING
+from gferm.printed.table import MISSING
 from tests.experiments.synthetic import make_records
 
 

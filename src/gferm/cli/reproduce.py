@@ -76,7 +76,7 @@ def _reproduce_tables(
 ) -> None:
     from gferm.experiments.reproduce import page_name
     from gferm.experiments.reproduce import reproduce as run
-    from gferm.sheets.terminal import to_terminal
+    from gferm.printed.terminal import to_terminal
 
     found = run(target, data=data, repeats=repeats, device=device, jobs=jobs, out=out)
     for sheet in found.sheets:

@@ -21,7 +21,8 @@ from gferm.experiments.claims import (
 from gferm.experiments.paper import BINARY, CONTINUOUS
 from gferm.experiments.summary import Summary
 from gferm.experiments.tables import DATA_NAMES, DIGITS, STAND_IN
-from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import MISSING, Column, Section, number, signed
+from gferm.printed.table import PrintedTable as Sheet
 
 STUDIES = {BINARY: "binary sensitive attribute", CONTINUOUS: "continuous sensitive attribute"}
 INTERVALS = (

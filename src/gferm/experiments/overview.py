@@ -11,7 +11,8 @@ from gferm.experiments.claims import PAPERS_DATA
 from gferm.experiments.paper import TABLES, Method, Table
 from gferm.experiments.summary import Summary
 from gferm.experiments.tables import DATA_NAMES, DIGITS, MEASURES, in_deviations, is_far
-from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import MISSING, Column, Section, number, signed
+from gferm.printed.table import PrintedTable as Sheet
 
 NEAR = (
     "within 1 sd: no further from the paper's value than one of its standard deviations (those of "

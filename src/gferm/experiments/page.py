@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gferm.sheets.html import to_html_table
-from gferm.sheets.layout import Sheet
+from gferm.printed.table import PrintedTable as Sheet
+from gferm.printed.table import to_html_table
 
 STYLE = """\
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --rule: #bbb; --faint: #5c5c5c;

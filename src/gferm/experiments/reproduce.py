@@ -42,7 +42,7 @@ from gferm.experiments.protocol import open_journals, run_protocol, settings_of
 from gferm.experiments.summary import Summary, summarize
 from gferm.experiments.tables import build_table
 from gferm.plotting.style import need_matplotlib
-from gferm.sheets.layout import Sheet
+from gferm.printed.table import PrintedTable as Sheet
 from gferm.sheets.markup import to_latex, to_markdown
 
 RUNS = "run.json"

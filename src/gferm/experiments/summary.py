@@ -23,7 +23,7 @@ import numpy.typing as npt
 from gferm.exceptions import ExperimentError
 from gferm.experiments.paper import COMPARED, FOLDS, N_PERMUTATIONS, USUAL_BINS
 from gferm.metrics.chance import chance_of_dgf, dgf_of_counts
-from gferm.sheets.layout import MISSING, number
+from gferm.printed.table import MISSING, number
 
 Record: TypeAlias = Mapping[str, Any]
 Integers: TypeAlias = npt.NDArray[np.int64]

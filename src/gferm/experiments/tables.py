@@ -15,7 +15,8 @@ from typing import TypeAlias
 from gferm.experiments.claims import DGF, ERROR, PAPERS_DATA
 from gferm.experiments.paper import COMPARED, TABLES, Method, Row, Table, Value
 from gferm.experiments.summary import MethodSummary, Pooled, Spread, Summary, spread
-from gferm.sheets.layout import FAR, MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import FAR, MISSING, Column, Section, number, signed
+from gferm.printed.table import PrintedTable as Sheet
 
 DATA_NAMES = {"crime": "Communities and Crime", "pupils": "School pupils"}
 AVERAGE_NAMES = {"pairs": "pairs", "all_bins": "all bins"}

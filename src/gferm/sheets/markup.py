@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gferm.sheets.layout import Section, Sheet
+from gferm.printed.table import PrintedTable as Sheet
+from gferm.printed.table import Section
 
 LATEX = {
     "\\": r"\textbackslash{}",

@@ -8,8 +8,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gferm.sheets.layout import Column, Section, Sheet
-from gferm.sheets.terminal import SHORTEST, to_terminal
+from gferm.printed.table import Column, Section
+from gferm.printed.table import PrintedTable as Sheet
+from gferm.printed.terminal import SHORTEST, to_terminal
 from tests.experiments.synthetic import make_sheets
 
 
