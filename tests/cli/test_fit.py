@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV
-from gferm.tables.features import TablePreparation
 from gferm.tables.model_file import load_model
+from gferm.tables.preparation import TablePreparation
 from tests.cli.people import CLASSES, NUMBERS, invoke, people, report, succeed
 
 FEATURES = ["age", "income", "region", "member", "origin"]

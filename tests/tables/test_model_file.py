@@ -16,8 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gferm import Bins, FairClassifier, FairRegressor
 from gferm.exceptions import InputError
-from gferm.tables.features import TablePreparation
 from gferm.tables.model_file import PAGE, SCHEMA, STEPS, SavedModel, load_model, save_model
+from gferm.tables.preparation import TablePreparation
 from tests.cli.people import assert_refused, invoke, people
 
 FEATURES = ["age", "income", "region", "member"]

@@ -115,9 +115,9 @@ def audit(
         from gferm.auditing import audit as audit_predictions
         from gferm.fairness.fairness_losses import FAIRNESS_LOSSES
         from gferm.tables.columns import nearest
+        from gferm.tables.labelled_rows import read_rows_to_judge
         from gferm.tables.model_file import load_model
         from gferm.tables.roles import AskedColumns
-        from gferm.tables.rows import read_rows_to_judge
         from gferm.tables.write import require_table_name, require_writable, write_table
 
         if check and not n_permutations:

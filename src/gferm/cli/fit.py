@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
@@ -52,6 +52,10 @@ from gferm.cli.terminal import (
     tidy_command,
 )
 from gferm.exceptions import InputError
+
+if TYPE_CHECKING:
+    from gferm.tables.fitting import Search
+    from gferm.tables.roles import AskedColumns, Task
 
 SEARCH = "Search (with --select)"
 WIDEST = 8  # groups beside each other in the summary; more are summed up in a sentence
@@ -179,21 +183,8 @@ def fit(
     """
     started = perf_counter()
     with tidy_command() as notes:
-        from sklearn.pipeline import Pipeline
-
-        from gferm.tables.features import RULE, TablePreparation
-        from gferm.tables.learning import (
-            Search,
-            describe_model,
-            describe_price,
-            describe_search,
-            fit_model,
-            require_known,
-            require_memory,
-        )
-        from gferm.tables.model_file import SavedModel, save_model
+        from gferm.tables.fitting import Search, require_known
         from gferm.tables.roles import AskedColumns
-        from gferm.tables.rows import read_rows_to_learn
         from gferm.tables.write import require_writable
 
         require_writable(out, keep=[data])
@@ -204,6 +195,9 @@ def fit(
         }
         if select is None and any(values is not None for values in grids.values()):
             raise InputError("--alphas, --gammas and --epsilons are tried with --select only.")
+        search = None
+        if select is not None:
+            search = Search(rule=select.value, folds=cv, tolerance=tolerance, **grids)
         by_default = {
             "loss": loss,
             "gamma": gamma,
@@ -222,7 +216,6 @@ def fit(
             "device": device.value,
         }
         require_known(task.value, params)
-        show = progress_wanted(as_json)
         asked = AskedColumns(
             target=target,
             sensitive=sensitive,
@@ -232,56 +225,81 @@ def fit(
             drop_missing=drop_missing,
             include_sensitive=include_sensitive,
         )
-        with stage(f"Reading {data}", show=show):
-            rows = read_rows_to_learn(data, asked, task.value)
-            roles, preparation = rows.roles, TablePreparation(rows.roles.categorical)
-            matrix = preparation.fit_transform(rows.X)
-        require_memory(matrix, kernel=kernel, n_landmarks=landmarks)
-        bins = read_bins(y_bins, s_bins, task=rows.task, labels=rows.y, attributes=roles.sensitive)
-        found = None
-        if select is not None:
-            search = Search(rule=select.value, folds=cv, tolerance=tolerance, **grids)
-            found = search.run(params | bins, matrix, rows, verbose=show)
-        with stage(f"Fitting {len(rows.y)} rows", show=show):
-            model = found.best_estimator_ if found else fit_model(params | bins, matrix, rows)
-            price = describe_price(model, matrix, rows)
-            model.set_params(device=None)  # it will be used where there may be no GPU
-        saved = SavedModel(
-            pipeline=Pipeline([("prepare", preparation), ("model", model)]),
-            task=rows.task,
-            target=roles.target,
-            sensitive=roles.sensitive,
-            categorical=roles.categorical,
-            features=roles.features,
-            words=tuple(preparation.words_),
-            settings={"y_bins": y_bins, "s_bins": s_bins or [], **params},
-        )
-        save_model(saved, out)
-        summary = {
-            "data": str(data),
-            "rows": len(rows.y),
-            "rows_left_out": rows.left_out,
-            "target": roles.target,
-            "sensitive": list(roles.sensitive),
-            "features": list(roles.features),
-            "categorical_features": list(preparation.words_),
-            "columns_of_matrix": matrix.shape[1],
-            "preparation": RULE,
-            **describe_model(model, rows.task),
-            **price,
-            "selection": None if found is None else describe_search(found),
-            "model": str(out),
-            "seconds": perf_counter() - started,
-            "notes": list(notes),
-        }
+        show = progress_wanted(as_json)
+        bins = {"y_bins": y_bins, "s_bins": s_bins or []}
+        found = _fit_and_save(data, asked, task.value, bins, params, search, out, show)
+        found |= {"seconds": perf_counter() - started, "notes": list(notes)}
         if as_json:
-            print_json(summary)
+            print_json(found)
         else:
-            console.print(_summary_for_people(printable_texts(summary)))
+            console.print(_summary(printable_texts(found)))
 
 
-def _summary_for_people(found: Mapping[str, Any]) -> RenderableType:
-    """Return the facts, then a table of cells for each attribute."""
+def _fit_and_save(
+    data: Path,
+    asked: AskedColumns,
+    task: Task,
+    written_bins: dict[str, Any],
+    params: dict[str, Any],
+    search: Search | None,
+    out: Path,
+    show: bool,
+) -> dict[str, Any]:
+    """Return what was learned, as plain data, once the model file is written."""
+    from sklearn.pipeline import Pipeline
+
+    from gferm.tables.fitting import (
+        describe_model,
+        describe_price,
+        describe_search,
+        fit_model,
+        require_memory,
+    )
+    from gferm.tables.labelled_rows import read_rows_to_learn
+    from gferm.tables.model_file import SavedModel, save_model
+    from gferm.tables.preparation import RULE, TablePreparation
+
+    with stage(f"Reading {data}", show=show):
+        rows = read_rows_to_learn(data, asked, task)
+        roles, preparation = rows.roles, TablePreparation(rows.roles.categorical)
+        matrix = preparation.fit_transform(rows.X)
+    require_memory(matrix, kernel=params["kernel"], n_landmarks=params.get("n_landmarks"))
+    bins = read_bins(**written_bins, task=task, labels=rows.y, attributes=roles.sensitive)
+    searched = None if search is None else search.run(params | bins, matrix, rows, verbose=show)
+    with stage(f"Fitting {len(rows.y)} rows", show=show):
+        model = searched.best_estimator_ if searched else fit_model(params | bins, matrix, rows)
+        price = describe_price(model, matrix, rows)
+        model.set_params(device=None)  # it will be used where there may be no GPU
+    saved = SavedModel(
+        pipeline=Pipeline([("prepare", preparation), ("model", model)]),
+        task=task,
+        target=roles.target,
+        sensitive=roles.sensitive,
+        categorical=roles.categorical,
+        features=roles.features,
+        words=tuple(preparation.words_),
+        settings=written_bins | params,
+    )
+    save_model(saved, out)
+    return {
+        "data": str(data),
+        "rows": len(rows.y),
+        "rows_left_out": rows.left_out,
+        "target": roles.target,
+        "sensitive": list(roles.sensitive),
+        "features": list(roles.features),
+        "categorical_features": list(preparation.words_),
+        "columns_of_matrix": matrix.shape[1],
+        "preparation": RULE,
+        **describe_model(model, task),
+        **price,
+        "selection": None if searched is None else describe_search(searched),
+        "model": str(out),
+    }
+
+
+def _summary(found: Mapping[str, Any]) -> RenderableType:
+    """Return what people read: the facts, then a table of cells for each attribute."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold", no_wrap=True)
     facts.add_column(overflow="fold")

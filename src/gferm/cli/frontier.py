@@ -86,10 +86,10 @@ def frontier(
     """
     with tidy_command() as notes:
         from gferm.estimators.frontier import frontier as trace_frontier
-        from gferm.tables.features import TablePreparation
-        from gferm.tables.learning import require_known, require_memory
+        from gferm.tables.fitting import require_known, require_memory
+        from gferm.tables.labelled_rows import read_rows_to_learn
+        from gferm.tables.preparation import TablePreparation
         from gferm.tables.roles import AskedColumns
-        from gferm.tables.rows import read_rows_to_learn
         from gferm.tables.write import require_table_name, write_table
 
         if out is not None:

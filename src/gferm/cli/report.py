@@ -55,8 +55,8 @@ from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import read_sensitive_features
 
 if TYPE_CHECKING:
+    from gferm.tables.labelled_rows import LabelledRows
     from gferm.tables.model_file import SavedModel
-    from gferm.tables.rows import LabelledRows
 
 Places = npt.NDArray[np.intp]
 
@@ -139,10 +139,10 @@ def report(
     with tidy_command() as notes:
         from gferm.auditing import audit
         from gferm.estimators.frontier import frontier
-        from gferm.tables.learning import require_known, require_memory
+        from gferm.tables.fitting import require_known, require_memory
+        from gferm.tables.labelled_rows import read_rows_to_judge
         from gferm.tables.model_file import load_model
         from gferm.tables.roles import AskedColumns
-        from gferm.tables.rows import read_rows_to_judge
         from gferm.tables.write import require_writable
 
         require_writable(out, keep=[data, model])
@@ -245,7 +245,7 @@ def _settle(rows: LabelledRows, bins: Mapping[str, Any], intersectional: bool) -
 def _prepare(rows: LabelledRows, learned: Places) -> Array:
     """Return the matrix of all rows, prepared by a rule learned on some of them."""
     from gferm.tables.columns import is_categorical
-    from gferm.tables.features import TablePreparation
+    from gferm.tables.preparation import TablePreparation
 
     categorical, features = rows.roles.categorical, rows.X
     if features.empty:

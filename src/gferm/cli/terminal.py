@@ -139,7 +139,7 @@ def printable_texts(value: Any) -> Any:
 
 
 class Harmless:
-    """What rich prints, in its lines, but with the same care for what names may hold."""
+    """Anything that rich can print, with nothing in its lines that steers the terminal."""
 
     def __init__(self, shown: RenderableType) -> None:
         self.shown = shown

@@ -98,7 +98,7 @@ class _Frame:
 
     @classmethod
     def of(cls, table: PrintedTable, room: int | None = None) -> _Frame:
-        """Make columns as wide as what is in them; names of rows give way where room is scarce."""
+        """Return columns as wide as what is in them; row names give way where room is scarce."""
         heads, widths = [], []
         for j, column in enumerate(table.columns):
             below = [cell_len(row[j]) for section in table.sections for row in section.rows]

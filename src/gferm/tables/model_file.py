@@ -50,7 +50,7 @@ GFERM_TYPES = (
     "gferm.fairness.cells.Cells",
     "gferm.fairness.cells.Partition",
     "gferm.fairness.cells.Score",
-    "gferm.tables.features.TablePreparation",
+    "gferm.tables.preparation.TablePreparation",
     "gferm.fairness.constraint.Block",
     "gferm.fairness.constraint.Contrasts",
     "gferm.estimators.classifier.FairClassifier",
@@ -181,7 +181,7 @@ def without_rows(model: Any) -> Any:
 
 
 def load_model(path: Path) -> SavedModel:
-    """Read a model file of this version, trusting no type but those above.
+    """Return the model in a file of this version; no type but those above is trusted.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def load_model(path: Path) -> SavedModel:
 
 
 def _read_pages(path: Path) -> tuple[dict[str, Any], Any]:
-    """Read both JSON documents; nothing else is touched."""
+    """Return both JSON documents; nothing else in the file is touched."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a model file that `gferm fit` wrote.")
     if not path.exists():

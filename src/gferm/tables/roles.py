@@ -3,7 +3,7 @@
     names as a user gave them (`AskedColumns`) → columns by their use (`Roles`)
 
 A column has one use. Sensitive columns are no features unless that is asked for. Targets,
-predictions and weights are read here, each with an error that names the first value in the way.
+predictions and weights are read here; an error names the first value that is not fit.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Roles:
         sensitive: Sequence[str] | None,
         saved: SavedModel | None = None,
     ) -> Roles:
-        """Look the names up; features are a saved model's, or all columns without another use."""
+        """Return the roles; features are a saved model's, or all columns without another use."""
         if target is None:
             raise InputError("--target is missing: name the column of the true labels.")
         target = find_column(target, columns, "--target")

@@ -132,7 +132,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return len(self.numbers_) + sum(map(len, self.levels_)) + sum(self.missing_)
 
     def _indicate(self, matrix: Array, encoded: Sequence[tuple[Any, list[str]]]) -> None:
-        """Set the columns of 0 and 1."""
+        """Write the columns of 0 and 1 into the matrix."""
         start = len(self.numbers_)
         for (codes, texts), levels, missing in zip(
             encoded, self.levels_, self.missing_, strict=True

@@ -1,6 +1,6 @@
 """Fair models of the rows of a table: what may be asked for, the search for one, what it is.
 
-    matrix (features.py) + rows (rows.py) → fair model, or a search for one → plain data about it
+    matrix (preparation.py) + rows (labelled_rows.py) → model, or search for one → what it is
 
 The plain model is the same without the constraint; it is fitted beside the fair one where that
 costs little, to tell what fairness cost.
@@ -24,8 +24,8 @@ from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from gferm.model_selection import FairClassifierCV, FairRegressorCV
 from gferm.solver import choose_solver
 from gferm.tables.columns import nearest
+from gferm.tables.labelled_rows import LabelledRows
 from gferm.tables.roles import Task
-from gferm.tables.rows import LabelledRows
 
 MODELS = {"regression": FairRegressor, "classification": FairClassifier}
 SEARCHES = {"regression": FairRegressorCV, "classification": FairClassifierCV}

@@ -3,7 +3,7 @@
     file → table (read.py) → roles (roles.py) → rows without gaps in what decides
 
 Rows without a target, a prediction, a sensitive attribute or a weight are an error, or left out
-where the user says so. Features may have gaps (features.py).
+where the user says so. Features may have gaps (preparation.py).
 """
 
 from __future__ import annotations

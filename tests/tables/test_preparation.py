@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from gferm.tables.features import TablePreparation
+from gferm.tables.preparation import TablePreparation
 
 
 def test_words_and_missing_values_follow_the_rule():
