@@ -29,6 +29,7 @@ import gferm
 from gferm.arrays import Array
 from gferm.exceptions import InputError
 from gferm.fairness.constraint import no_contrasts
+from gferm.json_ready import json_text
 from gferm.tables.roles import Task
 from gferm.tables.write import whole_file
 
@@ -154,7 +155,7 @@ def save_model(model: SavedModel, path: Path) -> None:
     with whole_file(path) as part:
         dump(lean, part)
         with zipfile.ZipFile(part, "a") as archive:
-            archive.writestr(PAGE, json.dumps(versions | page, indent=2, ensure_ascii=False))
+            archive.writestr(PAGE, json_text(versions | page))
 
 
 def without_rows(model: Any) -> Any:
