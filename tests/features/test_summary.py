@@ -215,10 +215,10 @@ def test_without_a_scheme_there_are_only_moments():
 @pytest.mark.parametrize("name", ["one attribute", "mixed"])
 def test_rows_without_two_groups_leave_nothing_to_compare(name):
     scheme, rows = scheme_of(name), np.flatnonzero(COLUMNS["sex"].values == "f")
-    options = {"match": "prediction", "min_cell_size": 1, "epsilon_scale": "mean"}
+    comparison = Comparison(Y_BINS)
     with pytest.raises(NothingToCompareError, match="a single group with rows, \\['f'\\]"):
-        constrain(summarize(scheme, rows, None, origin_of()), scheme, **options)
+        constrain(summarize(scheme, rows, None, origin_of()), scheme, comparison)
     both = summarize(scheme, rows, None, origin_of())
     others = np.flatnonzero(COLUMNS["sex"].values == "m")
     both += summarize(scheme, others, None, origin_of())
-    assert constrain(both, scheme, **options)[1].n_contrasts > 0
+    assert constrain(both, scheme, comparison)[1].n_contrasts > 0

@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from gferm import Bins, FairClassifier, FairRegressor
-from gferm.cli.features import TablePreparation
-from gferm.cli.model_file import PAGE, SCHEMA, STEPS, SavedModel, load_model, save_model
-from gferm.cli.terminal import InputError
+from gferm.exceptions import InputError
+from gferm.tables.model_file import PAGE, SCHEMA, STEPS, SavedModel, load_model, save_model
+from gferm.tables.preparation import TablePreparation
 from tests.cli.people import assert_refused, invoke, people
 
 FEATURES = ["age", "income", "region", "member"]
