@@ -410,7 +410,7 @@ def test_who_has_nobody_to_be_compared_with(kernel, weights):
     rows.s = np.repeat([0, 1], [30, 10])
     model = FairRegressor(kernel=kernel.split()[-1], gamma=0.3, y_bins=1)
     search = Search(model, rows, KFold(4))
-    assert search.read.folds[3].contrasts is None
+    assert search.read.folds[3].constraint is None
     for e, epsilon in enumerate(EPSILONS):
         assert np.isnan(search.found[3][:, e]).all() == (epsilon is not None)
     assert all(np.isfinite(values).all() for values in search.found[:3])
@@ -421,11 +421,12 @@ def test_who_has_nobody_to_be_compared_with(kernel, weights):
 def test_without_sensitive_attributes(kernel):
     rows = rows_of(40, n_features(kernel, 40))
     model = FairRegressor(kernel=kernel.split()[-1], gamma=0.3, epsilon=None)
-    read = read_rows(
+    read = read_search_rows(
         [model], rows.X, rows.y, sensitive_features=None, sample_weight=None, groups=None, cv=4
     )
     grid = Grid(np.array(ALPHAS), (None,))
-    found = HeldOut(model, read.data[0]).predict(read.folds, grid)
+    own = read.of_models[0]
+    found = HeldOut(model, own.features(model), own.rows.y).predict(read.folds, grid)
     for values, fold in zip(found, read.folds, strict=True):
         for value, alpha in zip(values, ALPHAS, strict=True):
             refit = clone(model).set_params(alpha=alpha).fit(rows.X[fold.train], rows.y[fold.train])
@@ -618,11 +619,13 @@ def test_folds_are_put_together_only_for_speed(monkeypatch):
 @pytest.mark.parametrize("kernel", ROADS)
 def test_settings_and_folds_do_not_see_each_other(kernel):
     together = search_for(kernel, "KFold", weights="positive")
-    held_out, folds = together.held_out, together.read.folds
+    own, folds = together.read.of_models[0], together.read.folds
+    features = own.features(together.model)
     for a, e, setting in together.settings():
         grid = Grid(np.array([setting["alpha"]]), (setting["epsilon"],))
         for k in (1, 3):
-            (alone,) = HeldOut(held_out.model, together.read.data[0]).predict([folds[k]], grid)
+            held_out = HeldOut(together.model, features, own.rows.y)
+            (alone,) = held_out.predict([folds[k]], grid)
             np.testing.assert_allclose(alone[0, 0], together.found[k][a, e], atol=1e-9)
 
 
