@@ -66,7 +66,7 @@ def measure(data: str, edges: list[float], smallest: int, match: str) -> dict[st
     problem = PROBLEMS[data]()
     study, y = problem.studies[BINARY], problem.y
     X, s = study.features(with_s=False), study.values
-    cells = problem.cells(BINARY, 10)
+    cells = problem.members(BINARY, 10)
     figures = []
     for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(X):
         search = FairRegressorCV(

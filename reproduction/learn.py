@@ -88,7 +88,7 @@ class Learner:
                 inner_contrasts=contrasts_of(cells, y, self.places[key], folds.inner_train),
                 outer_contrasts=contrasts_of(cells, y, self.places[key], folds.outer_train),
             )
-            for key, cells in self.plan.cells.items()
+            for key, cells in self.plan.members.items()
         }
 
     def learn(self, number: int) -> list[LearnedKernel]:

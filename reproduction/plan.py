@@ -23,7 +23,7 @@ from reproduction.problems import Problem
 
 @dataclass(frozen=True)
 class Variant:
-    """The bound of a model, and the cells in which it is bounded and judged."""
+    """The bound of a model, and the members in which it is bounded and judged."""
 
     study: str
     n_bins: int
@@ -72,7 +72,7 @@ class Plan:
     studies : tuple of str
     feature_sets : list of arrays of shape (n, d)
     kernels : list of PlannedKernel
-    cells : dict of Membership
+    members : dict of Membership
         By study and number of label bins, in the order of their columns.
     """
 
@@ -80,7 +80,7 @@ class Plan:
     studies: tuple[str, ...]
     feature_sets: list[Array]
     kernels: list[PlannedKernel]
-    cells: dict[tuple[str, int], Membership]
+    members: dict[tuple[str, int], Membership]
     _families: dict[tuple[str, bool, str], KernelFamily] = field(repr=False)
 
     @classmethod
@@ -89,7 +89,7 @@ class Plan:
         feature_sets: list[Array] = []
         families: dict[tuple[str, bool, str], KernelFamily] = {}
         variants: dict[KernelFamily, dict[Variant, None]] = {}
-        cells: dict[tuple[str, int], Membership] = {}
+        members: dict[tuple[str, int], Membership] = {}
         for method in (method for study in studies for method in methods_of(study)):
             key = (method.study, method.with_s, method.learner)
             if key not in families:
@@ -98,14 +98,14 @@ class Plan:
             variant = Variant.of(method)
             variants.setdefault(families[key], {})[variant] = None
             where = (variant.study, variant.n_bins)
-            if where not in cells:
-                cells[where] = problem.cells(*where)
+            if where not in members:
+                members[where] = problem.members(*where)
         kernels = [
             PlannedKernel(family, gamma, tuple(some))
             for family, some in variants.items()
             for gamma in (GAMMAS if KERNELS[family.learner] == "rbf" else (None,))
         ]
-        return cls(problem, tuple(studies), feature_sets, kernels, cells, families)
+        return cls(problem, tuple(studies), feature_sets, kernels, members, families)
 
     def kernel_matrix(self, planned: PlannedKernel) -> Array:
         """Evaluate a kernel on all rows."""
@@ -117,7 +117,7 @@ class Plan:
         """Return V: the labels, then the indicators of the cells of every partition."""
         indicators = [
             np.eye(part.counts.size)[rows.cell_codes[0]]
-            for part, rows in zip(self._partitions(), self.cells.values(), strict=True)
+            for part, rows in zip(self._partitions(), self.members.values(), strict=True)
         ]
         return np.hstack([self.problem.y[:, None], *indicators])
 
@@ -127,7 +127,7 @@ class Plan:
         starts = [1, *ends[:-1].tolist()]
         return {
             key: slice(start, int(end))
-            for key, start, end in zip(self.cells, starts, ends, strict=True)
+            for key, start, end in zip(self.members, starts, ends, strict=True)
         }
 
     def family(self, method: Method) -> KernelFamily:
@@ -135,7 +135,7 @@ class Plan:
         return self._families[method.study, method.with_s, method.learner]
 
     def _partitions(self) -> list[Partition]:
-        return [rows.cells.partitions[0] for rows in self.cells.values()]
+        return [rows.cells.partitions[0] for rows in self.members.values()]
 
 
 def _place_of(X: Array, feature_sets: list[Array]) -> int:

@@ -58,7 +58,7 @@ class Problem:
     y: Array
     studies: dict[str, Study]
 
-    def cells(self, study: str, n_bins: int) -> Membership:
+    def members(self, study: str, n_bins: int) -> Membership:
         """Sort all rows into cells, with K label bins of equal width."""
         attribute = self.studies[study]
         columns = [SensitiveColumn(attribute.attribute, attribute.values)]

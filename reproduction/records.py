@@ -80,7 +80,7 @@ class FoldRecords:
         self.families: dict[KernelFamily, list[int]] = {}
         for number, kernel in enumerate(plan.kernels):
             self.families.setdefault(kernel.family, []).append(number)
-        y, parts = plan.problem.y, plan.cells
+        y, parts = plan.problem.y, plan.members
         self.y_test = y[fold.test]
         self.test = {key: CellSums(cells.take(fold.test)) for key, cells in parts.items()}
         self.train = {key: CellSums(cells.take(fold.train)) for key, cells in parts.items()}

@@ -5,6 +5,7 @@ import pytest
 
 from gferm import FairRegressor
 from gferm.features.kernel import Kernel
+from tests.comparing import compared_by
 from tests.oracle import solve_reference
 from tests.problems import make_problem
 
@@ -24,7 +25,7 @@ VARIANTS = {
 }
 
 
-def assert_same_optimum(model, problem, weight=None):
+def assert_same_optimum(model, problem, weight=None, s=None):
     X, y = problem.X, problem.y
     space = (
         {"features": X}
@@ -33,7 +34,7 @@ def assert_same_optimum(model, problem, weight=None):
     )
     reference = solve_reference(
         y,
-        model.contrasts_,
+        compared_by(model, y, problem.s if s is None else s, weight),
         model.epsilon,
         model.alpha,
         weight=weight,
@@ -89,4 +90,4 @@ def test_several_attributes_have_the_optimum_of_cvxpy(intersectional):
     gap = plain.fit(problem.X, problem.y, sensitive_features=s).violation_
     model = FairRegressor(gamma=0.2, epsilon=gap / 4, **params)
     model.fit(problem.X, problem.y, sensitive_features=s)
-    assert_same_optimum(model, problem)
+    assert_same_optimum(model, problem, s=s)

@@ -10,8 +10,9 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import Ridge
 
 from gferm import FairClassifier, FairRegressor, FairRegressorCV, frontier
-from gferm.estimators import kernel_machine
+from gferm.features import kernel as kernel_file
 from gferm.features.nystroem import KernelRows
+from gferm.features.space import FunctionSpace
 from gferm.solver import choose_solver
 from tests.estimators.models import LEARNERS, labels_for, learner, values
 from tests.problems import cell_mean_gaps
@@ -222,10 +223,10 @@ def test_a_frontier_on_landmarks_holds_the_fits_on_them(problem):
 
 def test_predicting_holds_few_rows_of_the_kernel_at_once(problem, monkeypatch):
     model, sizes = fit(problem, n_landmarks=10), []
-    monkeypatch.setattr(kernel_machine, "PRODUCT_BLOCK", 70)
-    original = kernel_machine.Kernel.fill
+    monkeypatch.setattr(kernel_file, "PRODUCT_BLOCK", 70)
+    original = kernel_file.Kernel.fill
     monkeypatch.setattr(
-        kernel_machine.Kernel,
+        kernel_file.Kernel,
         "fill",
         lambda self, out, *rest: sizes.append(out.shape) or original(self, out, *rest),
     )
@@ -240,7 +241,7 @@ def test_wide_kernels_lose_no_digits_in_sums_over_many_rows():
     X = rng.normal(size=(4000, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=4000)
     model = FairRegressor(gamma=0.02, alpha=1e-3, epsilon=None, landmarks=X[:200]).fit(X, y)
-    landmarks = model._find_landmarks(X)
+    landmarks = FunctionSpace.of(model).find_landmarks(X)
     phi = landmarks.finish(landmarks.features(X)[:].T).T
     centred, level = phi - phi.mean(axis=0), y.mean()
     stacked = np.vstack([centred, np.sqrt(model.alpha) * np.eye(phi.shape[1])])

@@ -10,6 +10,7 @@ from gferm import FairClassifier, FairRegressor, FairRegressorCV
 from gferm.arrays.device import UNKNOWN, TorchDevice
 from gferm.features.kernel import Kernel
 from gferm.features.nystroem import KernelRows
+from gferm.features.space import FunctionSpace
 from gferm.solver.cholesky import PANELS
 from gferm.solver.hat import PlacedHatMatrix
 from tests.gpu import lend_gpu, room
@@ -193,10 +194,11 @@ def test_a_search_on_landmarks_takes_fewer_rows_of_torch(problem, torch_gpu, mon
 
 def test_torch_makes_features_of_fewer_rows(problem, torch_gpu, monkeypatch):
     model = FairRegressor(gamma=0.1, y_bins=2, n_landmarks=12, random_state=0, device="cuda")
-    data, *_ = model._read(problem.X, problem.y, problem.s, None)
-    expected = model._landmark_features(data)
+    space, X = FunctionSpace.of(model), problem.X
+    features = space.features(X, landmarks=space.find_landmarks(X), device=torch_gpu)
+    expected = features.evaluated().X
     memory = Memory(monkeypatch, most=300)
-    np.testing.assert_allclose(model._landmark_features(data), expected, atol=1e-12)
+    np.testing.assert_allclose(features.evaluated().X, expected, atol=1e-12)
     assert memory.refused > 0
 
 

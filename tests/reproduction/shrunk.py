@@ -22,7 +22,7 @@ def shrunk(name):
     """Take some rows of a dataset, as many of each group."""
     whole, (low, high) = getattr(problems, name)(), LABELS[name]
     rows = np.flatnonzero((whole.y >= low) & (whole.y < high))
-    codes = [whole.cells(study, 1).partitions[0].cell_of[rows] for study in whole.studies]
+    codes = [whole.members(study, 1).cell_codes[0][rows] for study in whole.studies]
     _, group, sizes = np.unique(codes, axis=1, return_inverse=True, return_counts=True)
     chances = 1 / sizes[group] / len(sizes)
     rows = np.sort(np.random.default_rng(0).choice(rows, N_ROWS, replace=False, p=chances))

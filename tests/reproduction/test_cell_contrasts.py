@@ -9,9 +9,10 @@ from sklearn.model_selection import KFold
 from gferm import Bins, FairRegressor
 from gferm.arrays.device import TorchDevice, open_device
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.constraint import build_contrasts
+from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import SensitiveColumn
 from gferm.features.kernel import Kernel
+from tests.comparing import compare
 from tests.problems import make_problem
 
 CPU = open_device("cpu")
@@ -34,18 +35,19 @@ class Rows:
         self.groups = Bins.categories(range(n_groups))
         self.folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(self.X))
         self.columns = np.column_stack(
-            [self.y, self.X[:, 0], np.eye(n_bins * n_groups)[self.cells().partitions[0].cell_of]]
+            [self.y, self.X[:, 0], np.eye(n_bins * n_groups)[self.members().cell_codes[0]]]
         )
 
-    def cells(self, rows=slice(None)):
+    def members(self, rows=slice(None)):
         scheme = CellScheme(Bins.edges(self.edges), ("s",), (self.groups,), True)
-        return scheme.assign(self.y[rows], [SensitiveColumn("s", self.s[rows])])
+        return sort_rows(scheme, self.y[rows], [SensitiveColumn("s", self.s[rows])])
 
     def contrasts(self):
-        cells = [self.cells(train).partitions[0] for train, _ in self.folds]
+        members = [self.members(train) for train, _ in self.folds]
+        cells = [rows.cells.partitions[0] for rows in members]
         sums = [
-            part.means(self.y[train]) * np.where(part.counts > 0, part.counts, np.nan)
-            for part, (train, _) in zip(cells, self.folds, strict=True)
+            rows.means_of(0, self.y[train]) * np.where(part.counts > 0, part.counts, np.nan)
+            for part, rows, (train, _) in zip(cells, members, self.folds, strict=True)
         ]
         counts = np.stack([part.counts for part in cells])
         return CellContrasts.of(slice(2, None), counts, np.nan_to_num(np.stack(sums)))
@@ -111,14 +113,14 @@ def test_cells_that_a_training_part_lacks():
     rows = Rows(n_groups=3, n_bins=3)
     lonely = np.flatnonzero((rows.s == 1) & (rows.y < rows.edges[1]))
     rows.s[lonely[1:]] = 2
-    rows.columns[:, 2:] = np.eye(9)[rows.cells().partitions[0].cell_of]
+    rows.columns[:, 2:] = np.eye(9)[rows.members().cell_codes[0]]
     counts = rows.contrasts().counts.reshape(4, 3, 3)
     assert sorted(counts[:, 0, 1]) == [0.0, 1.0, 1.0, 1.0]
     assert_predicts_as_refitted(rows, (None, Bound(0.0)))
     two = Rows()
     lonely = np.flatnonzero((two.s == 1) & (two.y < two.edges[1]))
     two.s[lonely[1:]] = 0
-    two.columns[:, 2:] = np.eye(8)[two.cells().partitions[0].cell_of]
+    two.columns[:, 2:] = np.eye(8)[two.members().cell_codes[0]]
     assert sorted(two.contrasts().counts[:, 1]) == [0.0, 1.0, 1.0, 1.0]
     assert_predicts_as_refitted(two, BOUNDS)
 
@@ -131,7 +133,7 @@ def test_a_label_bin_that_a_training_part_lacks():
     lowest = [test[rows.s[test] == q][0] for q in (0, 1)]
     rows.y[lowest] = -0.5
     rows.edges = np.array([-1.0, *rows.edges])
-    indicators = np.eye(10)[rows.cells().partitions[0].cell_of]
+    indicators = np.eye(10)[rows.members().cell_codes[0]]
     rows.columns = np.column_stack([rows.y, rows.X[:, 0], indicators])
     counts = rows.contrasts().counts
     assert counts[:, :2].tolist() == [[0, 0], [1, 1], [1, 1], [1, 1]]
@@ -153,7 +155,7 @@ def test_weights_give_the_columns_of_contrasts(n_groups):
     rows = Rows(n_groups=n_groups)
     contrasts = rows.contrasts()
     for part, (train, _) in enumerate(rows.folds):
-        expected = build_contrasts(rows.cells(train))
+        expected = compare(rows.members(train))
         found = rows.columns[train, 2:] @ contrasts.weights[part]
         there = np.abs(found).max(axis=0) > 0
         np.testing.assert_allclose(found[:, there], expected.columns.toarray(), atol=1e-15)
@@ -202,7 +204,7 @@ def test_fitted_values_meet_the_bound():
     bounds = (Bound(0.0), Bound(0.002), Bound(0.02, "sum"))
     fitted = reduced.at_rows(contrasts, parts.fitted).predictions(reduced.multipliers(bounds))
     for part, (train, _) in enumerate(rows.folds):
-        expected = build_contrasts(rows.cells(train))
+        expected = compare(rows.members(train))
         for i in range(len(ALPHAS)):
             plain = np.abs(expected.gaps(parts.fitted[i, part, : len(train), 0]))
             for j, bound in enumerate(bounds):

@@ -77,7 +77,7 @@ def test_groups_have_names(records, drawn):
 def test_the_names_of_the_groups_are_theirs(data):
     """Count the rows that a name speaks of; the order of the groups is that of the cells."""
     problem = PROBLEMS[data]()
-    counts = problem.cells("binary", 10).partitions[0].counts.sum(axis=0)
+    counts = problem.members("binary", 10).cells.partitions[0].counts.sum(axis=0)
     if data == "crime":
         black = load_crime(as_frame=True, sensitive="continuous").sensitive_features
         speaks = {"≤": black <= 0.06, ">": black > 0.06}

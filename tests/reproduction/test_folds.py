@@ -71,14 +71,15 @@ def test_a_set_of_folds_holds_every_row_in_its_place(n):
 
 def test_contrasts_are_counted_on_the_training_rows():
     problem = make_toy()
-    cells, y = problem.cells("continuous", 10), problem.y
+    members, y = problem.members("continuous", 10), problem.y
     parts = [fold.train for fold in outer_folds(len(y), 0)]
-    found = contrasts_of(cells, y, slice(4, 54), parts)
+    found = contrasts_of(members, y, slice(4, 54), parts)
     assert found.columns == slice(4, 54)
     for part, rows in enumerate(parts):
-        (partition,) = cells.take(rows).partitions
+        part_of = members.take(rows)
+        (partition,) = part_of.cells.partitions
         np.testing.assert_array_equal(found.counts[part], partition.counts.ravel())
-        sums = [y[rows][partition.cell_of == cell].sum() for cell in range(50)]
+        sums = [y[rows][part_of.cell_codes[0] == cell].sum() for cell in range(50)]
         np.testing.assert_allclose(found.labels[part], sums)
         populated = (partition.counts > 0).sum(axis=1)
         assert found.n_pairs[part] == sum(m * (m - 1) // 2 for m in populated)

@@ -11,6 +11,7 @@ from gferm import metrics
 from gferm.arrays.device import TorchDevice, open_device
 from gferm.fairness.bins import Bins, uniform_edges
 from gferm.fairness.cells import CellScheme
+from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import SensitiveColumn
 from gferm.metrics.chance import dgf_of_counts
 
@@ -29,7 +30,7 @@ class Judged:
         self.s = rng.integers(0, n_groups, n)
         self.bins = {"y_bins": edges, "s_bins": Bins.categories(range(n_groups))}
         scheme = CellScheme(Bins.edges(edges), ("s",), (self.bins["s_bins"],), True)
-        cells = scheme.assign(self.y, [SensitiveColumn("s", self.s)])
+        cells = sort_rows(scheme, self.y, [SensitiveColumn("s", self.s)])
         self.folds = np.array_split(rng.permutation(n), 4)
         self.rectangle = PaddedFolds(self.folds, n, inner=True)
         self.judged = FoldJudge(device, cells, self.y, self.rectangle)

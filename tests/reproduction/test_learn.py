@@ -38,7 +38,7 @@ def records(toy):
 @INACTIVE
 @pytest.mark.parametrize("method", METHODS, ids=name_of)
 def test_chooses_and_predicts_as_the_public_search(toy, records, method):
-    Q = len(toy.plan.cells[method.study, USUAL_BINS].partitions[0].groups)
+    Q = len(toy.plan.members[method.study, USUAL_BINS].cells.partitions[0].groups)
     each_pair = Q / (Q - 1)  # the definition divides by K Q², whatever can be a pair
     for fold in FOLDS:
         search = toy.search(method, fold)
@@ -170,7 +170,7 @@ def test_the_toy_is_hard_enough(toy, records):
     assert len({round(model["dgf"]["pairs"], 12) for model in models}) > len(models) / 4
     sizes = [len(toy.folds[fold].test) for fold in FOLDS]
     assert sizes[0] == sizes[1] + 1
-    assert any((cells.partitions[0].counts == 0).any() for cells in toy.plan.cells.values())
+    assert any((rows.cells.partitions[0].counts == 0).any() for rows in toy.plan.members.values())
     for fold in toy.folds:
         assert len({len(rows) for rows in fold.inner_test}) == 2
 

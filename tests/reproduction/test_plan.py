@@ -33,7 +33,7 @@ def test_studies_share_kernels(plan):
 def test_a_study_alone_has_its_own_kernels_only(study, n_kernels):
     plan = Plan.of(make_toy(), [study])
     assert len(plan.kernels) == n_kernels
-    assert {key[0] for key in plan.cells} == {study}
+    assert {key[0] for key in plan.members} == {study}
     assert {variant.study for kernel in plan.kernels for variant in kernel.variants} == {study}
 
 
@@ -46,7 +46,7 @@ def test_every_method_finds_its_models(plan):
         expected = list(GAMMAS) if method.learner == "KRLS" else [None]
         assert [kernel.gamma for kernel in kernels] == expected
         assert all(Variant.of(method) in kernel.variants for kernel in kernels)
-        assert (method.study, method.n_bins) in plan.cells
+        assert (method.study, method.n_bins) in plan.members
 
 
 def test_no_variant_is_learned_twice(plan):
@@ -68,11 +68,11 @@ def test_columns_are_labels_and_then_cells(plan):
     columns, places = plan.columns(), plan.places()
     np.testing.assert_array_equal(columns[:, 0], plan.problem.y)
     taken = [0]
-    for key, cells in plan.cells.items():
-        (partition,), place = cells.partitions, places[key]
+    for key, rows in plan.members.items():
+        (partition,), place = rows.cells.partitions, places[key]
         block = columns[:, place]
         np.testing.assert_array_equal(block.sum(axis=1), 1.0)
-        np.testing.assert_array_equal(block.argmax(axis=1), partition.cell_of)
+        np.testing.assert_array_equal(block.argmax(axis=1), rows.cell_codes[0])
         np.testing.assert_array_equal(block.sum(axis=0), partition.counts.ravel())
         taken += range(place.start, place.stop)
     assert taken == list(range(columns.shape[1]))

@@ -66,7 +66,7 @@ def test_scaling_moves_no_order():
 def test_cells_are_those_of_plain_counting(problem):
     for kind, study in problem.studies.items():
         for K in LABEL_BINS if kind == BINARY else (10,):
-            cells = problem.cells(kind, K)
+            rows = problem.members(kind, K)
             edges = np.array(uniform_edges(0, 1, K))
             np.testing.assert_array_equal(edges, np.arange(K + 1) / K)
             label = np.minimum(np.searchsorted(edges, problem.y, side="right") - 1, K - 1)
@@ -78,16 +78,16 @@ def test_cells_are_those_of_plain_counting(problem):
             n_groups = 2 if kind == BINARY else 5
             counts = np.zeros((K, n_groups), dtype=int)
             np.add.at(counts, (label, group), 1)
-            (partition,) = cells.partitions
+            (partition,) = rows.cells.partitions
             np.testing.assert_array_equal(partition.counts, counts)
-            np.testing.assert_array_equal(partition.cell_of, label * n_groups + group)
-            np.testing.assert_array_equal(cells.label_codes, label)
+            np.testing.assert_array_equal(rows.cell_codes[0], label * n_groups + group)
+            np.testing.assert_array_equal(rows.label_codes, label)
 
 
 def test_label_bins_do_not_depend_on_the_labels(problem):
     """Folds, and samples of a problem, have the bins of [0, 1] whatever labels they hold."""
     middle = replace(problem, y=0.25 + 0.4 * problem.y)  # up to 0.65
-    counts = middle.cells(BINARY, 10).label_counts
+    counts = middle.members(BINARY, 10).cells.label_counts
     np.testing.assert_array_equal(np.flatnonzero(counts), [2, 3, 4, 5, 6])
 
 

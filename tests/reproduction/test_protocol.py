@@ -135,14 +135,15 @@ def test_there_is_one_line_for_each_outer_fold_in_order(study, finished, records
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_seeds_of_a_record_give_its_rows_and_its_chance(study, records):
     problem = shrunk("crime")
-    partition = problem.cells(study, 10).partitions[0]
+    members = problem.members(study, 10)
+    partition = members.cells.partitions[0]
     seen = set()
     for record in records[study]:
         seeds = record["seeds"]
         split = KFold(FOLDS, shuffle=True, random_state=seeds["outer"]).split(problem.y)
         train, test = list(split)[record["fold"]]
         assert (record["n_train"], record["n_test"]) == (len(train), len(test))
-        counts = np.bincount(partition.cell_of[test], minlength=partition.counts.size)
+        counts = np.bincount(members.cell_codes[0][test], minlength=partition.counts.size)
         assert np.ravel(record["counts"]["10"]).tolist() == counts.tolist()
         model = record["models"]["NVM Fair KRLS, with s"]
         chance = chance_of_dgf(

@@ -54,7 +54,7 @@ def test_counts_are_those_of_the_test_rows(toy, record):
     expected = {"10"} if study == "continuous" else {"5", "10", "20"}
     assert record["counts"].keys() == expected
     for K, counts in record["counts"].items():
-        (partition,) = toy.problem.cells(study, int(K)).take(toy.folds[1].test).partitions
+        (partition,) = toy.problem.members(study, int(K)).take(toy.folds[1].test).cells.partitions
         assert counts == partition.counts.tolist()
         assert np.sum(counts) == record["n_test"]
 
@@ -104,10 +104,10 @@ def test_another_repeat_gives_another_record(toy):
 
 def test_cell_sums_add_and_count_by_cell():
     problem = make_toy()
-    cells = problem.cells("continuous", 10)
-    sums, (partition,) = CellSums(cells), cells.partitions
+    members = problem.members("continuous", 10)
+    sums, (partition,) = CellSums(members), members.cells.partitions
     values = np.random.default_rng(0).normal(size=(2, len(problem.y)))
-    expected = partition.means(values) * partition.counts
+    expected = members.means_of(0, values) * partition.counts
     populated = partition.counts > 0
     np.testing.assert_allclose(sums.sums(values)[:, populated], expected[:, populated])
     assert not sums.sums(values)[:, ~populated].any()
