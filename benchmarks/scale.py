@@ -22,8 +22,7 @@ from pyarrow import parquet
 from benchmarks.measure import Row, peak_bytes, publish, seconds_side_by_side
 from gferm import FairRegressor, FairRegressorCV
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU
+from gferm.arrays.device import CPU, row_blocks
 from gferm.features.kernel import Kernel
 from gferm.features.nystroem import KernelRows
 from gferm.streaming import Chunk, ParquetSource, fit_stream

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gferm.arrays.blocks import halve_until_it_fits, row_blocks
-from gferm.arrays.device import CPU, TorchDevice
+from gferm.arrays.device import CPU, TorchDevice, row_blocks
+from gferm.arrays.memory import halve_until_it_fits
 
 
 class Library:

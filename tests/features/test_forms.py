@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 import gferm.features.moments as moments
 from gferm import FairRegressor
-from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import row_blocks
 from gferm.features.kernel import Kernel
 from tests.comparing import compared_by
 from tests.problems import make_problem

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import gferm.features.moments as moments_file
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU
+from gferm.arrays.device import CPU, row_blocks
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import KernelRows
 from gferm.features.moments import Moments, sum_over, training_moments

@@ -7,8 +7,7 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU
+from gferm.arrays.device import CPU, row_blocks
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import Landmarks
 from gferm.features.nystroem import (

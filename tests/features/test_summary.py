@@ -11,8 +11,7 @@ from scipy import sparse
 from gferm import Bins
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.comparison import Comparison
-from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import SensitiveColumn
 from gferm.features.moments import Moments, sum_over

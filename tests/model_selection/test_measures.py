@@ -9,7 +9,7 @@ from sklearn.metrics import get_scorer
 from gferm import Bins, FairClassifier, FairRegressor, metrics
 from gferm.estimators.reading import TrainingRows
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.model_selection.folds import SearchFold

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from gferm import FairClassifier, FairRegressor
-from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.comparison import no_contrasts
 from gferm.losses import LOSSES
 from gferm.solver.choice import Settings
 from gferm.solver.fair_ridge import FairRidge

@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from gferm import FairClassifier, FairRegressor
 from gferm.exceptions import InactiveConstraintWarning
-from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.comparison import no_contrasts
 from gferm.features.kernel import Kernel
 from gferm.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, LogLoss, Quantile
 from gferm.solver.certificate import balance, certify_fit

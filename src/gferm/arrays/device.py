@@ -52,6 +52,10 @@ class Device(ABC):
     def __reduce__(self) -> Any:  # a module cannot be pickled; its name can
         return _device_at, (type(self), self.name, self.xp.__name__)
 
+    def row_blocks(self, n_rows: int, n_columns: int) -> list[slice]:
+        """Cut rows into blocks of as many numbers as are worked on at once here."""
+        return row_blocks(n_rows, n_columns, self.at_once())
+
     @abstractmethod
     def at_once(self, on_cpu: int = 2**18) -> int:
         """Return how many numbers to work on at once: ``on_cpu``, or enough to keep a GPU busy."""
@@ -331,3 +335,15 @@ def open_device(name: str) -> Device:
             f"{ELSEWHERE}"
         )
     return TorchDevice(f"cuda:{torch.cuda.current_device()}", torch)  # as its tensors say it
+
+
+def row_blocks(n_rows: int, n_columns: int, doubles: int = 2**18) -> list[slice]:
+    """Return slices that cut ``n_rows`` rows into blocks of about ``doubles`` numbers each."""
+    step = max(doubles // max(n_columns, 1), 1)
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def dense(block: Any) -> Array:
+    """Return rows, sparse or not, as a dense array of NumPy's doubles."""
+    rows = block.toarray() if hasattr(block, "toarray") else device_of(block).get(block)
+    return np.asarray(rows, dtype=np.float64)

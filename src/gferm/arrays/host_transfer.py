@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import Device
+from gferm.arrays.device import Device, row_blocks
 from gferm.arrays.threads import for_each
 
 BUFFER_SIZE = 2**25  # numbers

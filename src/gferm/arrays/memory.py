@@ -1,6 +1,7 @@
-"""Room for n×n matrices: on the device, else in memory, else an error before any work is done.
+"""Memory: where n×n matrices go, and passes over rows that do with less.
 
-How much is needed is said by the caller: how many n×n arrays, and the workspace beside them.
+A matrix lives on the device, else in memory, else there is an error before any work is done. The
+caller says how much is needed: how many n×n arrays, and the workspace beside them.
 """
 
 from __future__ import annotations
@@ -61,6 +62,43 @@ def with_room_for(
         return work(CPU)
     except (MemoryError, device.out_of_memory):
         raise _too_large(n, device, matrices, fits) from None
+
+
+def halve_until_it_fits(
+    work: Callable[[int], Result], doubles: int, shape: tuple[int, int], device: Device
+) -> Result:
+    """Return ``work(doubles)``, with half as many doubles each time that memory runs out.
+
+    Parameters
+    ----------
+    work : callable
+        A pass over rows that takes so many numbers at once. It may be started again.
+    doubles : int
+        What to begin with.
+    shape : tuple of int
+        The number of all rows, and the numbers in each.
+    device : Device
+        Where memory may run out.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for one row.
+    """
+    n_rows, n_columns = shape
+    doubles = min(doubles, n_rows * n_columns)
+    while True:
+        try:
+            return work(doubles)
+        except device.out_of_memory:
+            if doubles <= n_columns:
+                break
+        doubles //= 2
+    elsewhere = "" if device.is_cpu else ", or device='cpu'"
+    raise MemoryError(
+        f"A pass over {n_rows} rows of {n_columns} numbers ran out of memory even with one row at "
+        f"a time; {device.room}. Use fewer landmarks or features{elsewhere}."
+    )
 
 
 @contextmanager

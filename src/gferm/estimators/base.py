@@ -35,9 +35,8 @@ from gferm.estimators.parameters import SharedParameters
 from gferm.estimators.reading import read_rows, read_sensitive
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import Cells
-from gferm.fairness.comparison import Comparison, require_every_row_in_a_bin
+from gferm.fairness.comparison import Comparison, no_contrasts, require_every_row_in_a_bin
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.contrasts import no_contrasts
 from gferm.fairness.membership import Membership
 from gferm.features.base import values_of
 from gferm.features.kernel import Kernel
@@ -246,12 +245,13 @@ def accept_solutions(
     )
     for name in ("coef_", "dual_coef_", "X_fit_"):  # of an earlier fit with another kernel
         model.__dict__.pop(name, None)
-    fitted: dict[str, Any] = {"coef_": shape(coefficients)}
-    if features.support is not None:
-        fitted = {"dual_coef_": shape(coefficients), "X_fit_": features.support}
+    support, multipliers = features.support, np.array([one.multipliers for one in solutions])
+    fitted: dict[str, Any] = {"coef_" if support is None else "dual_coef_": shape(coefficients)}
+    if support is not None:
+        fitted["X_fit_"] = support
     fitted |= {
         "intercept_": shape(intercepts),
-        "multipliers_": shape(np.array([solution.multipliers for solution in solutions])),
+        "multipliers_": shape(multipliers),
         "cells_": cells,
         "contrasts_": problem.constraint,
         "violation_": max(solution.violation for solution in solutions),

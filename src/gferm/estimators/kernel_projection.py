@@ -14,8 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU
+from gferm.arrays.device import CPU, row_blocks
 from gferm.arrays.foreign import as_numpy, back_to
 from gferm.arrays.threads import one_blas_at_a_time
 from gferm.estimators.messages import unchanged_on_error

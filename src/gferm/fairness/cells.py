@@ -7,7 +7,7 @@ a fitted model keeps.
 
 Several sensitive attributes make one partition, by their combinations (intersectional), or one
 partition each (marginal). An attribute taken as continuous makes no partition: it is a score, to be
-compared by covariance (contrasts.py).
+compared by covariance (comparison.py).
 """
 
 from __future__ import annotations
@@ -171,16 +171,21 @@ class CellScheme:
             raise ValueError("y_bins='continuous' does not exist; it is a choice for s_bins.")
         return scheme
 
-    @property
+    @cached_property
     def scores(self) -> tuple[str, ...]:
         """The attributes that are taken as continuous."""
         pairs = zip(self.names, self.sensitive_bins, strict=True)
         return tuple(name for name, bins in pairs if bins.continuous)
 
-    @property
+    @cached_property
     def is_crossed(self) -> bool:
         """Whether the groups are combinations of several attributes."""
         return self.intersectional and len(self.names) - len(self.scores) > 1
+
+    @cached_property
+    def n_labels(self) -> int:
+        """K, how many bins the label has."""
+        return self.label_bins.n_bins
 
     @cached_property
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -209,14 +214,13 @@ class CellScheme:
         **others: Any,
     ) -> Cells:
         """Return the table of these sums over rows, K·Q numbers of each partition."""
-        n_labels = self.label_bins.n_bins
         parts = zip(self.groups.items(), counts, weights, squares, strict=True)
         return Cells(
             scheme=self,
             partitions=tuple(
                 Partition(name, groups, n.reshape(shape), w.reshape(shape), w2.reshape(shape))
                 for (name, groups), n, w, w2 in parts
-                for shape in [(n_labels, len(groups))]
+                for shape in [(self.n_labels, len(groups))]
             ),
             **others,
         )

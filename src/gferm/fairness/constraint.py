@@ -1,6 +1,6 @@
 """The fairness constraint ‖B (Cᵀf − o)‖₁ ≤ scale·ε, without the rows it speaks of.
 
-C holds m independent contrasts between cells (contrasts.py); B adds them up to the gaps of every
+C holds m independent contrasts between cells (comparison.py); B adds them up to the gaps of every
 compared pair; o is zero, or Cᵀy for match="residual". C has a row for each sample and is kept
 beside the constraint, as long as the rows are there. A constraint knows who is compared: blocks of
 cells, one for each (attribute, label bin). A block of m_b contrasts compares m_b + 1 cells, all

@@ -53,7 +53,8 @@ class Membership:
     @cached_property
     def cells(self) -> Cells:
         """The table of these cells, which knows no rows."""
-        sizes = [self.scheme.label_bins.n_bins * len(g) for g in self.scheme.groups.values()]
+        n_labels = self.scheme.n_labels
+        sizes = [n_labels * len(groups) for groups in self.scheme.groups.values()]
         each = list(zip(self.cell_codes, sizes, strict=True))
         counts = [_count(codes, size) for codes, size in each]
         weights = squares = [one.astype(float) for one in counts]
@@ -64,8 +65,8 @@ class Membership:
             counts,
             weights,
             squares,
-            label_counts=_count(self.label_codes, self.scheme.label_bins.n_bins),
-            n_samples=self.n_samples,
+            label_counts=_count(self.label_codes, n_labels),
+            n_samples=self.label_codes.size,
             weighted=self.weight is not None,
         )
 
@@ -114,7 +115,7 @@ class Membership:
 
     def comparable(self, score: int, min_size: int) -> npt.NDArray[np.bool_]:
         """Return in which label bins rows differ in a continuous attribute, and are enough."""
-        found = np.zeros(self.scheme.label_bins.n_bins, dtype=bool)
+        found = np.zeros(self.scheme.n_labels, dtype=bool)
         for k, rows in enumerate(self.rows_of_labels):
             found[k] = rows.size >= max(min_size, 2) and np.ptp(self.scores[score][rows]) > 0.0
         return found
@@ -123,7 +124,7 @@ class Membership:
     def rows_of_labels(self) -> list[npt.NDArray[np.intp]]:
         """The rows of each label bin."""
         order = np.argsort(self.label_codes, kind="stable")
-        ends = np.searchsorted(self.label_codes[order], range(self.scheme.label_bins.n_bins + 1))
+        ends = np.searchsorted(self.label_codes[order], range(self.scheme.n_labels + 1))
         return [order[start:stop] for start, stop in pairwise(ends)]
 
     def take(self, rows: npt.NDArray[np.intp]) -> Membership:

@@ -50,7 +50,7 @@ class Features(ABC):
     @property
     @abstractmethod
     def n_unknowns(self) -> int:
-        """P."""
+        """p, the size of the system."""
 
     @property
     def support(self) -> Any:
@@ -116,10 +116,3 @@ def values_of(
     if support is None:  # whatever the device, and so without it
         return np.asarray(X @ coefficients.T).T
     return kernel.products(X, support, coefficients, device)
-
-
-def form_of(kernel: Kernel, n_samples: int, n_features: int, *, on_landmarks: bool = False) -> Form:
-    """Return in what the problem is solved: a linear one in the rows if these are fewer."""
-    if on_landmarks:
-        return "landmarks"
-    return "linear" if kernel.is_linear and n_features <= n_samples else "kernel"

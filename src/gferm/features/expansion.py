@@ -15,8 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import Device, device_of
+from gferm.arrays.device import CPU, Device
 from gferm.features.base import Form, RowFeatures, Rows, Test, values_of
 from gferm.features.geometry import KernelGeometry
 from gferm.features.kernel import center_kernel, not_semidefinite_error, require_finite
@@ -41,8 +40,8 @@ class KernelFeatures(RowFeatures):
 
     @property
     def n_unknowns(self) -> int:
-        """N."""
-        return self.n_rows
+        """As many as there are rows."""
+        return int(self.X.shape[0])
 
     @property
     def support(self) -> Any:
@@ -60,6 +59,7 @@ class KernelFeatures(RowFeatures):
             columns,
             weight=self.weight,
             fit_intercept=self.fit_intercept,
+            home=home,
             device=self.device,
         )
         if not convex:
@@ -73,7 +73,7 @@ class KernelFeatures(RowFeatures):
             centred = home.empty(*matrix.shape)
             centred[...] = matrix
             if self.fit_intercept:
-                center_kernel(centred, self.weight)
+                center_kernel(centred, self.weight, home)
             self._require_semidefinite(centred, test)
         return matrix
 
@@ -89,7 +89,7 @@ class KernelFeatures(RowFeatures):
         matrix, convex = self.evaluate(home, test)
         if convex:
             return matrix, np.zeros(len(matrix))
-        means = center_kernel(matrix, self.weight)
+        means = center_kernel(matrix, self.weight, home)
         self._require_semidefinite(matrix, test)
         return matrix, means
 
@@ -97,7 +97,7 @@ class KernelFeatures(RowFeatures):
         """Evaluate the kernel, and tell whether it is positive semi-definite on these rows."""
         X = self.kernel.rows(self.X)
         matrix = self.kernel.training_matrix(X, home)
-        require_finite(matrix, self.kernel)
+        require_finite(matrix, self.kernel, home)
         known = self.kernel.is_semidefinite
         return matrix, known or test(matrix, self.kernel.precision(X))
 
@@ -180,17 +180,18 @@ def kernel_system(
     *,
     weight: Array | None = None,
     fit_intercept: bool = True,
+    home: Device = CPU,
     device: Device | None = None,
 ) -> System:
     """Write the problem in the n coefficients of the kernel expansion.
 
-    ``matrix`` is overwritten; with the factor in its place, one n×n array is all there ever is.
+    ``matrix`` lives at ``home`` and is overwritten: with the factor in its place, there is never
+    more than one n×n array.
     ``device`` is where it will be factorised: where it lives, unless it is too large for that.
     """
-    home = device_of(matrix)
     size = float(np.abs(home.get(matrix.diagonal())).max())
     level = float(np.average(y, weights=weight)) if fit_intercept else 0.0
-    anchor, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept)
+    anchor, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept, home=home)
     size = max(size, float(np.abs(anchor).max()))
     target, scale = y - level, None
     if weight is not None:
@@ -214,18 +215,18 @@ def kernel_system(
 
 
 def center_and_scale(
-    matrix: Any, weight: Array | None, *, fit_intercept: bool
+    matrix: Any, weight: Array | None, *, fit_intercept: bool, home: Device = CPU
 ) -> tuple[Array, Array | None]:
     """Turn K into A = √w∘(centred K)∘√w, in place.
 
     Returns the means that centring took away, and the unit vector that A then maps to zero.
     """
-    n, device = len(matrix), device_of(matrix)
-    means = center_kernel(matrix, weight) if fit_intercept else np.zeros(n)
+    n = len(matrix)
+    means = center_kernel(matrix, weight, home) if fit_intercept else np.zeros(n)
     if weight is None:
         return means, np.full(n, n**-0.5) if fit_intercept else None
     scale = np.sqrt(weight)
-    there = device.put(scale)
-    for rows in row_blocks(n, n, device.at_once()):
+    there = home.put(scale)
+    for rows in home.row_blocks(n, n):
         matrix[rows] *= there[rows, None] * there
     return means, scale / np.sqrt(weight.sum()) if fit_intercept else None

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import dense, row_blocks
+from gferm.arrays.device import dense, row_blocks
 from gferm.arrays.threads import for_each
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages

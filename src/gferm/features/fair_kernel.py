@@ -29,7 +29,7 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
+from gferm.arrays.device import row_blocks
 
 ROUNDING = 4 * np.finfo(float).eps  # of CᵀKC, each contrast scaled to the length of its terms
 TIGHT = 1e-13  # a gap of the training matrix, on the same scale, that needs no second pass

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import dense, row_blocks
+from gferm.arrays.device import dense, row_blocks
 
 ROUNDING = 256 * np.finfo(float).eps  # of a mean, as a share of the size of what it averages
 

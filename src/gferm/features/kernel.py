@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +19,8 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import halve_until_it_fits, row_blocks
-from gferm.arrays.device import CPU, Device, device_of
+from gferm.arrays.device import CPU, Device, device_of, row_blocks
+from gferm.arrays.memory import halve_until_it_fits
 from gferm.arrays.threads import for_each
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
@@ -90,6 +90,10 @@ class Kernel:
     def bound(self) -> float | None:
         """The largest k(x, x) of any x, or None if that depends on x."""
         return 1.0 if self.metric in BOUNDED_BY_ONE else None
+
+    def form(self, n_samples: int, n_features: int) -> Literal["kernel", "linear"]:
+        """Return in what a problem is solved: a linear one in the rows if these are fewer."""
+        return "linear" if self.is_linear and n_features <= n_samples else "kernel"
 
     @property
     def is_semidefinite(self) -> bool:
@@ -194,7 +198,7 @@ class Kernel:
             _check_symmetric(X, self.precision(X))
             n = X.shape[0]
             matrix = device.empty(n, n)
-            for rows in row_blocks(n, n, device.at_once()):
+            for rows in device.row_blocks(n, n):
                 matrix[rows] = device.put(X[rows])
             return matrix
         if callable(self.metric):
@@ -238,7 +242,7 @@ def _fill_gaussian(out: Any, X: Any, Y: Any, gamma: float, product: Product) -> 
     left[:, -2], left[:, -1] = left_norms, 1.0
     right, right_norms = extend(Y)
     right[:, -2], right[:, -1] = 1.0, right_norms
-    for rows in row_blocks(len(out), out.shape[1], device.at_once()):
+    for rows in device.row_blocks(len(out), out.shape[1]):
         block = out[rows]
         product(left[rows], right, block)
         xp.clip(block, None, 0.0, out=block)
@@ -258,10 +262,9 @@ def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
     )
 
 
-def require_finite(matrix: Any, kernel: Kernel) -> None:
+def require_finite(matrix: Any, kernel: Kernel, device: Device = CPU) -> None:
     """Refuse a matrix that overflowed, before a factorisation turns it into a model of NaN."""
-    device = device_of(matrix)
-    blocks = row_blocks(len(matrix), matrix.shape[1], device.at_once())
+    blocks = device.row_blocks(len(matrix), matrix.shape[1])
     if not all(bool(device.xp.isfinite(matrix[rows]).all()) for rows in blocks):
         raise ValueError(
             f"kernel={kernel.metric!r} gives values that are not finite on these data. Scale X, "
@@ -270,13 +273,13 @@ def require_finite(matrix: Any, kernel: Kernel) -> None:
         )
 
 
-def center_kernel(matrix: Any, weight: Array | None) -> Array:
+def center_kernel(matrix: Any, weight: Array | None, device: Device = CPU) -> Array:
     """Centre a kernel matrix in feature space, in place; return its (weighted) row means."""
-    n, device = len(matrix), device_of(matrix)
+    n = len(matrix)
     share = device.put(np.full(n, 1.0 / n) if weight is None else weight / weight.sum())
     means = matrix @ share
     shift = means - 0.5 * float(means @ share)
-    for rows in row_blocks(n, n, device.at_once()):
+    for rows in device.row_blocks(n, n):
         matrix[rows] -= shift[rows, None] + shift  # in one go: symmetric to the last digit
     return device.get(means)
 

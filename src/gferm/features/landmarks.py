@@ -16,8 +16,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_array, check_random_state
 
 from gferm.arrays import Array, Codes
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import CPU, Device
+from gferm.arrays.device import CPU, Device, row_blocks
 from gferm.features.kernel import DENSE_ONLY, Kernel, not_semidefinite_error, require_finite
 from gferm.features.nystroem import (
     FeatureRows,

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import halve_until_it_fits, row_blocks
-from gferm.arrays.device import Device
+from gferm.arrays.device import Device, row_blocks
+from gferm.arrays.memory import halve_until_it_fits
 from gferm.features.base import Features, Form, RowFeatures, Rows, Test, values_of
 from gferm.features.geometry import LinearGeometry
 from gferm.features.kernel import require_finite
@@ -32,7 +32,7 @@ class LinearFeatures(RowFeatures):
 
     @property
     def n_unknowns(self) -> int:
-        """D."""
+        """As many as there are features."""
         return int(self.summed.shape[1])
 
     @property
@@ -87,7 +87,7 @@ class LandmarkFeatures(LinearFeatures):
 
     @property
     def n_unknowns(self) -> int:
-        """M."""
+        """As many as there are landmarks."""
         return int(self.landmarks.points.shape[0])
 
     @property

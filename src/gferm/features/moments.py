@@ -20,8 +20,8 @@ from joblib import cpu_count
 from scipy import sparse
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import halve_until_it_fits, row_blocks
-from gferm.arrays.device import CPU, Device
+from gferm.arrays.device import CPU, Device, row_blocks
+from gferm.arrays.memory import halve_until_it_fits
 from gferm.arrays.threads import for_each
 from gferm.features.geometry import ROUNDING, LinearGeometry, above_rounding
 from gferm.features.origin import Origin

@@ -29,8 +29,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import UNKNOWN, Device, Placed
+from gferm.arrays.device import UNKNOWN, Device, Placed, row_blocks
 from gferm.features.kernel import Kernel, not_semidefinite_error, require_finite
 
 SMALLEST = 1e-13  # pivot of K_mm that is kept, beside its norm: less is mostly rounding

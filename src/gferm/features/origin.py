@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import dense, row_blocks
+from gferm.arrays.device import dense, row_blocks
 
 FEW = 256  # rows that tell where a chunk lies
 FAR = 100.0  # standard deviations from which on rows have an origin of their own

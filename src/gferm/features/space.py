@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
 from gferm.arrays.foreign import as_numpy
-from gferm.features.base import RowFeatures, form_of
+from gferm.features.base import RowFeatures
 from gferm.features.expansion import KernelFeatures, WideFeatures
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import Landmarks, find_landmarks, require_own_columns
@@ -135,7 +135,7 @@ class FunctionSpace:
             Whether to solve in the rows in any case.
         """
         given = self.kernel, self.fit_intercept, device, X, weight
-        few = form_of(self.kernel, int(smallest_part * X.shape[0]), X.shape[1]) == "linear"
+        few = self.kernel.form(int(smallest_part * X.shape[0]), X.shape[1]) == "linear"
         if landmarks is not None or (few and not in_rows):
             return self.summable(landmarks, device, X, weight)
         if self.kernel.is_linear:

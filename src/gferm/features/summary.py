@@ -25,9 +25,8 @@ from gferm.arrays.device import CPU, Device
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.bins import NoBins
 from gferm.fairness.cells import Cells, CellScheme
-from gferm.fairness.comparison import Comparison
+from gferm.fairness.comparison import Comparison, combine_cells, no_contrasts, one_entry_a_row
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.contrasts import combine_cells, no_contrasts, one_entry_a_row
 from gferm.fairness.membership import Membership
 from gferm.features.moments import Finish, Moments, sum_with_columns
 from gferm.features.origin import Origin
@@ -200,7 +199,7 @@ def total(summaries: Sequence[Summary]) -> Summary:
 
 def _indicators(rows: Membership) -> sparse.csr_array:
     """Return which row adds to which sums, and how much, (n_samples, r)."""
-    n, n_labels = rows.n_samples, rows.scheme.label_bins.n_bins
+    n, n_labels = rows.n_samples, rows.scheme.n_labels
     weight = np.ones(n) if rows.weight is None else rows.weight
     tables = zip(rows.cell_codes, rows.cells.partitions, strict=True)
     if rows.one_cell_each:
@@ -222,7 +221,7 @@ def _indicators(rows: Membership) -> sparse.csr_array:
 
 def _sums_of(score: Array, rows: Membership) -> ScoreSums:
     weight = np.ones(score.size) if rows.weight is None else rows.weight
-    low, high = (np.full(rows.scheme.label_bins.n_bins, end) for end in (np.inf, -np.inf))
+    low, high = (np.full(rows.scheme.n_labels, end) for end in (np.inf, -np.inf))
     inside = rows.label_codes >= 0
     np.minimum.at(low, rows.label_codes[inside], score[inside])
     np.maximum.at(high, rows.label_codes[inside], score[inside])
@@ -238,7 +237,7 @@ def _cells_of(summary: Summary, scheme: CellScheme) -> Cells:
         _in_units_of(bins, next(sums)) if isinstance(bins, NoBins) else bins
         for bins in scheme.sensitive_bins
     )
-    n_labels, n_cells = scheme.label_bins.n_bins, summary.squares.size
+    n_labels, n_cells = scheme.n_labels, summary.squares.size
     sizes = [n_labels * len(groups) for groups in scheme.groups.values()]
 
     def each(sums: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

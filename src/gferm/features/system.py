@@ -108,10 +108,10 @@ class System:
         )
 
     def rotated(self, basis: Any) -> System:
-        """Write the system in another orthonormal basis of the unknowns, without its matrix."""
+        """Write all but the matrix in another orthonormal basis of the unknowns."""
         into = basis.T
         return replace(
-            self.without_matrix(),
+            self,
             target=replace(self.target, vector=into @ self.target.vector),
             steering=into @ self.steering,
             probe=into @ self.probe,
@@ -120,10 +120,6 @@ class System:
             geometry=self.geometry.rotated(basis),
             rotation=basis,
         )
-
-    def without_matrix(self) -> System:
-        """Let the p×p array go to its factorisation."""
-        return replace(self, matrix=np.empty((0, 0)))
 
     def _into_rotation(self, vectors: Array) -> Array:
         return vectors if self.rotation is None else self.rotation.T @ vectors

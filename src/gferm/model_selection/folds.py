@@ -19,8 +19,8 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
 from gferm.exceptions import NothingToCompareError
+from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.contrasts import no_contrasts
 from gferm.fairness.membership import Membership
 from gferm.solver.crossval import Fold
 

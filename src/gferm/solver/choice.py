@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgWarning
 
 from gferm.arrays import Array
 from gferm.exceptions import warn_user
-from gferm.features.base import Form, form_of
+from gferm.features.base import Form
 from gferm.features.kernel import Kernel
 from gferm.features.system import System
 from gferm.losses import LOSSES, Loss, as_loss
@@ -115,7 +115,9 @@ def choose_solver(
     >>> choose_solver(kernel="rbf", n_samples=2000, n_features=50, alpha=1.0, loss="hinge")
     SolverChoice(method='libsvm', form='kernel', factorization=None)
     """
-    form = form_of(Kernel(kernel), n_samples, n_features, on_landmarks=n_landmarks is not None)
+    form: Form = Kernel(kernel).form(n_samples, n_features)
+    if n_landmarks is not None:
+        form = "landmarks"
     return choose_method(
         form,
         n_features,

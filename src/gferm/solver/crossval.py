@@ -95,9 +95,10 @@ class HeldOutKernel:
         self.scale = np.ones(len(matrix)) if weight is None else np.sqrt(weight)
         self.level = np.average(targets, axis=0, weights=weight) if fit_intercept else 0.0
         self.labels = self.scale[:, None] * (targets - self.level)
-        diagonal = device_of(matrix).get(matrix.diagonal())
+        home = device_of(matrix)
+        diagonal = home.get(matrix.diagonal())
         self.size = float(np.abs(self.scale**2 * diagonal).max())
-        _, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept)
+        _, null = center_and_scale(matrix, weight, fit_intercept=fit_intercept, home=home)
         self.hat = HatMatrix.of(matrix, null)
 
     def serves(self, fold: Fold) -> bool:

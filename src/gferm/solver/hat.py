@@ -30,8 +30,7 @@ import numpy.typing as npt
 from scipy.linalg import blas
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
-from gferm.arrays.device import device_of
+from gferm.arrays.device import device_of, row_blocks
 from gferm.features.geometry import ROUNDING
 from gferm.solver.series import RADIUS, Series
 from gferm.solver.spectrum import Spectrum
@@ -196,7 +195,7 @@ def _raise_above_all(matrix: Any, null: Array) -> None:
     What centring a large kernel left of it as rounding, and a small one would notice, goes first.
     """
     device = device_of(matrix)
-    blocks, there = row_blocks(len(matrix), len(matrix), device.at_once()), device.put(null)
+    blocks, there = device.row_blocks(len(matrix), len(matrix)), device.put(null)
     norm = max(float(device.xp.abs(matrix[rows]).sum(1).max()) for rows in blocks)
     size = 1.5 * norm if norm > 0.0 else 1.0
     left = matrix @ there

@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 
 from gferm.arrays import Array
 from gferm.arrays.device import CPU
+from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.contrasts import no_contrasts
 from gferm.features.expansion import KernelFeatures, kernel_system
 from gferm.features.fair_kernel import FairKernel, project_kernel
 from gferm.solver.certificate import ZERO, is_constant, spread_of

@@ -141,8 +141,9 @@ class LearningProblem:
     def _factorize(self, factorization: Factorized | None = None) -> FactorizedSystem:
         features, choice, settings = self.features, self.choice, self.settings
         choice = choice if factorization is None else replace(choice, factorization=factorization)
-        weight = getattr(features, "weight", None)
-        shift = first_shift(settings, self.targets[0], weight)
+        shift = settings.alpha
+        if choice.method != "projection":
+            shift = first_shift(settings, self.targets[0], getattr(features, "weight", None))
 
         def work(home: Device) -> tuple[FactorizedSystem, SolverChoice]:
             """Solve with the matrix at home on the device or in memory."""

@@ -34,19 +34,20 @@ class FactorizedSystem:
     def by_cholesky(cls, system: System, alpha: float) -> FactorizedSystem:
         """Factorise for this one alpha, in the memory of A."""
         factor = cholesky(system.matrix, alpha, system.device)
-        return cls(system.without_matrix(), factor)
+        return cls(_without_matrix(system), factor)
 
     @classmethod
     def in_single(cls, system: System, alpha: float) -> FactorizedSystem:
         """Factorise in float32, to be refined."""
         factor = Refined(system.matrix, alpha, system.device)
-        return cls(system.without_matrix(), factor)
+        return cls(_without_matrix(system), factor)
 
     @classmethod
     def by_spectrum(cls, system: System, alpha: float) -> FactorizedSystem:
         """Factorise once for every alpha, in the basis of the eigenvectors."""
         spectrum = Spectrum.of(system.matrix)
-        return cls(system.rotated(spectrum.vectors), spectrum.shifted(alpha))
+        rotated = _without_matrix(system).rotated(spectrum.vectors)
+        return cls(rotated, spectrum.shifted(alpha))
 
     def shifted(self, alpha: float) -> FactorizedSystem:
         """Take another alpha, in the same memory: this object must not be used any more."""
@@ -148,6 +149,11 @@ class Reduction:
     def price_of_residual(self, multipliers: Array) -> Array:
         """Bound what the rounding of the linear solve adds to the objective."""
         return np.maximum(_evaluate(self.forms.residual, multipliers), 0.0)
+
+
+def _without_matrix(system: System) -> System:
+    """Let the p×p array go to its factorisation."""
+    return replace(system, matrix=np.empty((0, 0)))
 
 
 def without_noise(gram: Array) -> Array:

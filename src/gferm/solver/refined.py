@@ -17,7 +17,6 @@ import numpy as np
 from scipy.linalg import lapack
 
 from gferm.arrays import Array
-from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import Device, Placed, device_of
 from gferm.solver.cholesky import BlockedCholesky, NotPositiveDefiniteError, panel_size
 
@@ -128,6 +127,6 @@ def _rounded(matrix: Any, place: Device) -> Any:
     """Copy A to a place in float32."""
     n = len(matrix)
     single = place.empty(n, n, dtype="float32")
-    for rows in row_blocks(n, n, place.at_once()):
+    for rows in place.row_blocks(n, n):
         single[rows] = place.put(matrix[rows])
     return single

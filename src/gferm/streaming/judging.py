@@ -20,9 +20,8 @@ from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
 from gferm.estimators.streaming import Stream
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness.comparison import Comparison
+from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.contrasts import no_contrasts
 from gferm.features.space import FunctionSpace
 from gferm.features.summary import Summary, constrain, total
 from gferm.model_selection.folds import SearchFold
