@@ -24,7 +24,7 @@ def is_foreign(array: Any) -> bool:
 
 def as_numpy(array: Any) -> Any:
     """Return an array of another library as NumPy's; anything else is returned as it is."""
-    if isinstance(array, np.ndarray):
+    if array is None or isinstance(array, np.ndarray):
         return array
     if is_tensor(array):
         halves = array.is_floating_point() and array.element_size() < 4  # not all are NumPy's, too

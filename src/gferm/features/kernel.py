@@ -160,7 +160,7 @@ class Kernel:
             values = device.empty(blocks[0].stop, n_support)
             for rows in blocks:
                 block = values[: rows.stop - rows.start]
-                self.fill(block, X[rows], support)
+                self.fill(block, X[rows], support, device)
                 products[:, rows] = device.get(there @ block.T)
 
         at_once = device.at_once(PRODUCT_BLOCK)
@@ -171,15 +171,17 @@ class Kernel:
         """Relative precision of the matrix: its own if it is given, else that of float64."""
         return float(np.finfo(X.dtype if self.is_given else np.float64).eps)
 
-    def fill(self, out: Any, X: Any, Y: Any, product: Product | None = None) -> None:
-        """Evaluate the kernel between the rows of X and Y into ``out``, where that lives.
+    def fill(
+        self, out: Any, X: Any, Y: Any, device: Device = CPU, product: Product | None = None
+    ) -> None:
+        """Evaluate the kernel between the rows of X and Y into ``out``, on the device.
 
         ``product`` says whose BLAS multiplies: NumPy's, or that of what follows (threads.py).
         """
-        device = device_of(out)
         if self.is_product(X, Y):
             gamma = 1.0 / Y.shape[1] if self.gamma is None else self.gamma
-            _fill_gaussian(out, device.put(X), device.put(Y), gamma, product or multiply)
+            there = device.put(X), device.put(Y)
+            _fill_gaussian(out, *there, gamma, device, product or multiply)
             return
 
         def evaluate(rows: slice) -> None:
@@ -207,7 +209,7 @@ class Kernel:
             _check_symmetric(self(X[few], X[few].copy()), self.precision(X))
             return device.put(np.ascontiguousarray(self(X)))
         matrix = device.empty(X.shape[0], X.shape[0])
-        self.fill(matrix, X, X, product=product_by_scipy if device.is_cpu else None)
+        self.fill(matrix, X, X, device, product_by_scipy if device.is_cpu else None)
         if self.metric == "rbf":  # the product leaves rounding, which a large gamma amplifies
             matrix.reshape(-1)[:: len(matrix) + 1] = 1.0
         return matrix
@@ -223,13 +225,14 @@ def product_by_scipy(left: Array, right: Array, out: Array) -> None:
     blas.dgemm(1.0, right.T, left.T, trans_a=1, c=out.T, overwrite_c=1)
 
 
-def _fill_gaussian(out: Any, X: Any, Y: Any, gamma: float, product: Product) -> None:
+def _fill_gaussian(
+    out: Any, X: Any, Y: Any, gamma: float, device: Device, product: Product
+) -> None:
     """Fold −γ‖x − y‖² into one matrix product, [√2γ x, −γ‖x‖², 1]·[√2γ y, 1, −γ‖y‖²].
 
     It is taken in blocks of ``out``, which are still in cache when exp reads them. The rows are
     moved to the mean of Y first, which changes no distance and keeps digits.
     """
-    device = device_of(out)
     xp, center, root = device.xp, Y.mean(0), (2.0 * gamma) ** 0.5
 
     def extend(rows: Any) -> tuple[Any, Any]:

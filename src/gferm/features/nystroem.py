@@ -66,7 +66,7 @@ class KernelRows:
         """Evaluate some of the rows on the device."""
         some = self.X[rows]
         values = self.device.empty(some.shape[0], self.points.shape[0])
-        self.kernel.fill(values, some, self.points)
+        self.kernel.fill(values, some, self.points, self.device)
         return values
 
     def __getitem__(self, rows: Any) -> Any:
