@@ -208,12 +208,17 @@ def test_models_that_need_all_rows_have_no_partial_fit_and_say_why(options, why)
     assert not hasattr(FairClassifier("squared", kernel="linear"), "partial_fit")
 
 
-def test_what_needs_the_rows_says_that_there_are_none():
+def test_a_model_of_chunks_looks_at_rows_from_outside_as_one_of_all_rows_does():
     model = stream(*model_of("linear"), np.split(np.arange(N), 2))
-    with pytest.raises(ValueError, match="know no rows"):
-        model.contrasts_.gaps(model.predict(X))
-    report = certificate(model, X, Y, sensitive_features={"group": S})
-    assert "learned chunk by chunk" in str(report)
+    whole = clone(model).fit(X, Y, sensitive_features={"group": S})
+    found, expected = (
+        one.contrasts_.gaps(one.predict(X), Y, {"group": S}) for one in (model, whole)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    reports = [
+        str(certificate(one, X, Y, sensitive_features={"group": S})) for one in (model, whole)
+    ]
+    assert reports[0] == reports[1]
 
 
 def test_a_warning_that_is_an_error_leaves_the_chunk_unlearned():

@@ -4,10 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from gferm.estimators.reading import TrainingData
 from sklearn.metrics import get_scorer
 
 from gferm import Bins, metrics
+from gferm.estimators.reading import TrainingData
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.model_selection.folds import SearchFold

@@ -4,20 +4,20 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 
-import gferm.features.moments as moments_file
 import numpy as np
 import pytest
 from gferm.solver.assemble import linear_system
-from gferm.features.moments import Moments, sum_over, training_moments
-from gferm.features.origin import Origin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import gferm.features.moments as moments_file
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import CPU
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import KernelRows
+from gferm.features.moments import Moments, sum_over, training_moments
+from gferm.features.origin import Origin
 from gferm.solver.crossval import Fold
 
 N, D = 40, 4

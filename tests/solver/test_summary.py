@@ -5,9 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gferm.solver.assemble import linear_system
-from gferm.features.moments import Moments, sum_over
-from gferm.features.origin import Origin
-from gferm.features.summary import constrain, summarize_rows, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -17,6 +14,9 @@ from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.constraint import build_contrasts, no_contrasts
 from gferm.fairness.sensitive import SensitiveColumn
+from gferm.features.moments import Moments, sum_over
+from gferm.features.origin import Origin
+from gferm.features.summary import constrain, summarize_rows, total
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
