@@ -19,7 +19,7 @@ mpl.use("agg")
 from growth_picture import draw as draw_growth
 from matplotlib import pyplot as plt
 
-from gferm.demo import draw_frontier, draw_histograms, predict_held_out, write_report
+from gferm.cli.demo import draw_frontier, draw_histograms, predict_held_out, write_report
 
 HERE = Path(__file__).parent
 PICTURES, EXAMPLES = HERE / "pictures", HERE.parent / "examples"

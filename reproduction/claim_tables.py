@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import MISSING, Column, PrintedTable, Section, number, signed
 from reproduction.claims import (
     DGF,
     ERROR,
@@ -40,7 +40,7 @@ LIKE_WITH_LIKE = (
 )
 
 
-def build_claims(findings: Sequence[Finding], summary: Summary) -> Sheet:
+def build_claims(findings: Sequence[Finding], summary: Summary) -> PrintedTable:
     """List every comparison: the difference, its interval, the paper's difference, the verdict.
 
     Parameters
@@ -62,7 +62,7 @@ def build_claims(findings: Sequence[Finding], summary: Summary) -> Sheet:
     compare = summary.data == PAPERS_DATA
     if not compare:
         del columns[5]
-    return Sheet(
+    return PrintedTable(
         name=f"claims-{summary.study}",
         title=f"The paper's claims, {_where(summary)}",
         columns=tuple(columns),
@@ -74,7 +74,7 @@ def build_claims(findings: Sequence[Finding], summary: Summary) -> Sheet:
     )
 
 
-def build_verdicts(findings: Sequence[Finding], summary: Summary) -> Sheet:
+def build_verdicts(findings: Sequence[Finding], summary: Summary) -> PrintedTable:
     """Count for each claim in how many comparisons it holds."""
     rows, compare = [], summary.data == PAPERS_DATA
     for claim, group in groupby(findings, lambda finding: finding.comparison.claim):
@@ -94,7 +94,7 @@ def build_verdicts(findings: Sequence[Finding], summary: Summary) -> Sheet:
         Column("mean difference", "%"),
         Column("mean difference", "paper"),
     ]
-    return Sheet(
+    return PrintedTable(
         name=f"verdicts-{summary.study}",
         title=f"The paper's claims in short, {_where(summary)}",
         columns=tuple(columns if compare else columns[:-1]),

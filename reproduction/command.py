@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from gferm.cli import flowing
 from gferm.cli.terminal import INTERRUPTED, console, errors, one_line_errors
-from gferm.sheets.terminal import to_terminal
+from gferm.printed.terminal import to_terminal
 from reproduction import ExperimentError
 from reproduction.consistency import run_consistency
 from reproduction.paper import ALL, REPEATS, TARGETS

@@ -1,4 +1,4 @@
-"""A Sheet as Markdown and as LaTeX; sheets and pictures as one HTML page.
+"""A PrintedTable as Markdown and as LaTeX; sheets and pictures as one HTML page.
 
 Whatever is in a cell arrives as text: each form escapes what it would read as markup. The page
 needs nothing else: no script, no file, no network.
@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from gferm.sheets.html import to_html_table
-from gferm.sheets.layout import Section, Sheet
+from gferm.printed.table import PrintedTable, Section, to_html_table
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -77,7 +76,7 @@ PNG_WIDTH = slice(16, 20)  # the bytes that hold it, in pixels
 ZOOM = 0.64  # from the pixels of a picture to those of a page
 
 
-def to_markdown(sheet: Sheet) -> str:
+def to_markdown(sheet: PrintedTable) -> str:
     """Write a table in the dialect of GitHub."""
     names = [
         f"{column.group}, {column.name}" if column.group else column.name
@@ -94,12 +93,12 @@ def to_markdown(sheet: Sheet) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_latex(sheet: Sheet) -> str:
+def to_latex(sheet: PrintedTable) -> str:
     """Write a table that needs no package, or several where a page cannot hold it."""
     return "\n".join(_latex_table(part) for part in _pages(sheet))
 
 
-def _pages(sheet: Sheet) -> list[Sheet]:
+def _pages(sheet: PrintedTable) -> list[PrintedTable]:
     """Share the sections out among pages; the notes are on the last."""
     pages: list[list[Section]] = [[]]
     rows = 0
@@ -121,7 +120,7 @@ def _pages(sheet: Sheet) -> list[Sheet]:
     ]
 
 
-def _latex_table(sheet: Sheet) -> str:
+def _latex_table(sheet: PrintedTable) -> str:
     n = len(sheet.columns)
     groups = [
         _latex(name) if width == 1 else rf"\multicolumn{{{width}}}{{c}}{{{_latex(name)}}}"
@@ -182,7 +181,7 @@ class PageSection:
     body: str
 
 
-def table_section(sheet: Sheet) -> PageSection:
+def table_section(sheet: PrintedTable) -> PageSection:
     """Return the section of a table and its notes."""
     return PageSection(sheet.name, sheet.title, to_html_table(sheet))
 

@@ -30,7 +30,7 @@ from typing import Any
 import gferm
 from gferm.arrays.device import Device, open_device
 from gferm.plotting.style import need_matplotlib
-from gferm.sheets.layout import Sheet
+from gferm.printed.table import PrintedTable
 from reproduction import ExperimentError
 from reproduction.claim_tables import build_claims, build_verdicts
 from reproduction.claims import check_claims
@@ -62,7 +62,7 @@ class Reproduction:
     Attributes
     ----------
     folder : Path
-    sheets : list of Sheet
+    sheets : list of PrintedTable
         The tables that were asked for, then the claims and what reproduces.
     computed : int
         Outer folds computed now; the others were there.
@@ -71,7 +71,7 @@ class Reproduction:
     """
 
     folder: Path
-    sheets: list[Sheet]
+    sheets: list[PrintedTable]
     computed: int
     seconds: float
 
@@ -198,7 +198,7 @@ def _versions(device: Device) -> Iterator[tuple[str, str]]:
 
 def _write(
     target: str, problem: Problem, journals: Mapping[str, Journal], folder: Path
-) -> list[Sheet]:
+) -> list[PrintedTable]:
     """Write every form of what was asked for, and return the tables."""
     records = {study: journal.records for study, journal in journals.items()}
     summaries = {study: summarize(found) for study, found in records.items()}
@@ -229,7 +229,7 @@ def page_name(target: str) -> str:
 
 def _claims(
     summaries: Mapping[str, Summary], records: Mapping[str, list[dict[str, Any]]]
-) -> Iterator[Sheet]:
+) -> Iterator[PrintedTable]:
     for build in (build_verdicts, build_claims):
         for study, summary in summaries.items():
             yield build(check_claims(records[study]), summary)

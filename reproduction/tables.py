@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gferm.sheets.layout import FAR, MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import FAR, MISSING, Column, PrintedTable, Section, number, signed
 from reproduction.claims import DGF, ERROR
 from reproduction.paper import COMPARED, DATA_NAMES, PAPERS_DATA, TABLES, Method, Row, Table, Value
 from reproduction.summary import MethodSummary, Pooled, Spread, Summary
@@ -90,12 +90,12 @@ class _Block:
     cells: Callable[[Row, MethodSummary | None], Cells]
 
 
-def build_tables(summary: Summary) -> list[Sheet]:
+def build_tables(summary: Summary) -> list[PrintedTable]:
     """Build every table of the paper that belongs to a study."""
     return [build_table(t.target, summary) for t in TABLES.values() if t.study == summary.study]
 
 
-def build_table(target: str, summary: Summary) -> Sheet:
+def build_table(target: str, summary: Summary) -> PrintedTable:
     """Build one table of the paper.
 
     Parameters
@@ -109,7 +109,7 @@ def build_table(target: str, summary: Summary) -> Sheet:
     compare = summary.data == PAPERS_DATA
     blocks = [_Block((Column("", "method"),), lambda row, _: (row.method.name,)), *_varied(table)]
     blocks += _delta_blocks(compare) if target == "table-delta" else _blocks(table, compare)
-    return Sheet(
+    return PrintedTable(
         name=target,
         title=f"{table.title}: {DATA_NAMES.get(summary.data, summary.data)}",
         columns=tuple(column for block in blocks for column in block.columns),
@@ -300,7 +300,7 @@ def _beside_the_paper(table: Table, summary: Summary) -> str:
     return PAPER.format(more=IN_SD.format(whose=whose, far=FAR, n=n, of=len(gaps)))
 
 
-def build_overview(summaries: Mapping[str, Summary]) -> Sheet:
+def build_overview(summaries: Mapping[str, Summary]) -> PrintedTable:
     """Count, for every table and kind of method, the values that reproduce.
 
     Parameters
@@ -316,7 +316,7 @@ def build_overview(summaries: Mapping[str, Summary]) -> Sheet:
     columns = [Column("", "methods"), Column("", "rows")]
     for measure in MEASURES:
         columns += [Column(measure, "within 1 sd"), Column(measure, "diff")]
-    return Sheet(
+    return PrintedTable(
         name="overview",
         title=f"What reproduces: {DATA_NAMES[PAPERS_DATA]}",
         columns=tuple(columns),

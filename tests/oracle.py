@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.fairness.constraint import Contrasts
+from tests.comparing import Compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ReferenceSolution:
 
 def solve_reference(
     y: Array,
-    contrasts: Contrasts | None,
+    contrasts: Compared | None,
     epsilon: float | None,
     alpha: float,
     *,

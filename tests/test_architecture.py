@@ -14,7 +14,7 @@ REPRODUCTION = Path(__file__).parents[1] / "reproduction"
 
 # A module may import from earlier lines only, or from its own package.
 LAYERS = [
-    {"exceptions", "progress", "sheets"},
+    {"exceptions", "json_ready", "printed", "progress"},
     {"arrays"},
     {"fairness", "losses"},
     {"datasets", "features", "metrics", "report"},
@@ -26,7 +26,7 @@ LAYERS = [
     {"distributed"},
     {"bounds"},
     {"plotting"},
-    {"demo"},
+    {"tables"},
     {"cli"},
     {"__main__"},
 ]
@@ -106,6 +106,15 @@ gferm.frontier(X[:200], y[:200], sensitive_features=s[:200])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_tables_know_no_terminal():
+    for path in (SOURCE / "tables").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+        names = {alias.name for node in nodes for alias in node.names}
+        names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert not {name.split(".")[0] for name in names} & {"typer", "rich"}, path.name
 
 
 def test_every_public_name_is_documented_and_exists():

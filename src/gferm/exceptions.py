@@ -35,6 +35,10 @@ class UnreachableEpsilonError(ValueError):
     """No model of this kind meets the constraint."""
 
 
+class InputError(ValueError):
+    """A file or an option is wrong; the message says what, where and what to do."""
+
+
 class InactiveConstraintWarning(UserWarning):
     """The plain model meets the constraint already, so fairness changed nothing."""
 

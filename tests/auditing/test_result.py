@@ -14,7 +14,7 @@ from rich.console import Console
 
 import gferm
 from gferm.auditing import Cell, Figure
-from gferm.auditing.tables import heading, sheets
+from gferm.auditing.tables import heading, printed_tables
 from tests.auditing.cases import CASES, EDGES, QUICK, Case, letters, make_numbers
 
 NONE = {"n_boot": 0, "n_permutations": 0}
@@ -159,8 +159,8 @@ def test_html_shows_names_as_they_are():
 def test_rich_output_shows_names_as_they_are():
     found = nasty().audit(small_cell_size=1000)  # cells are named in the verdict, too
     text = printed(found, width=1000)
-    rows = [row for sheet in sheets(found) for part in sheet.sections for row in part.rows]
-    titles = [part.title for sheet in sheets(found) for part in sheet.sections]
+    rows = [row for table in printed_tables(found) for part in table.sections for row in part.rows]
+    titles = [part.title for table in printed_tables(found) for part in table.sections]
     words = [heading(found), *(one.text for one in found.verdict), *titles, *sum(rows, ())]
     for name in (*NASTY, "<b>sex</b>", "[bold]x[/bold]"):
         assert text.count(name) == sum(word.count(name) for word in words) > 1

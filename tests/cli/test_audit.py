@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from gferm import Bins, audit
-from gferm.cli.model_file import load_model
+from gferm.tables.model_file import load_model
 from tests.cli.people import NUMBERS, assert_refused, invoke, people, report, scored, succeed
 
 FEW = ("--n-boot", "20", "--n-permutations", "60")

@@ -237,7 +237,7 @@ def test_an_interrupt_is_no_error(scored_csv, tmp_path, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gferm.cli.judging.audit", interrupt)
+    monkeypatch.setattr("gferm.auditing.audit", interrupt)
     done = invoke("audit", scored_csv, *SCORED, "--out", tmp_path / "out.csv")
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Stopped.\n")
     assert os.listdir(tmp_path) == []

@@ -228,12 +228,10 @@ def test_what_was_there_stays_when_a_fit_fails(tmp_path):
 
 
 def test_an_interrupt_is_no_error(csv, tmp_path, monkeypatch):
-    fitting = import_module("gferm.cli.fitting")
-
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "save_model", interrupt)
+    monkeypatch.setattr("gferm.tables.model_file.save_model", interrupt)
     done = invoke("fit", csv, *NUMBERS, "--sensitive", "sex", "--out", tmp_path / "m")
     assert (done.exit_code, done.stdout, done.stderr) == (130, "", "Stopped.\n")
     assert os.listdir(tmp_path) == []

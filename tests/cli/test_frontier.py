@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from gferm import frontier
-from gferm.cli.features import TablePreparation
+from gferm.tables.preparation import TablePreparation
 from tests.cli.people import NUMBERS, assert_refused, invoke, people, report, succeed
 
 FEATURES = ["age", "income", "region", "member", "origin"]

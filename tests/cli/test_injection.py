@@ -5,7 +5,6 @@ from io import StringIO
 import pandas as pd
 import pytest
 
-from gferm.cli.write_table import safe_for_spreadsheets
 from tests.cli.people import (
     FORMULA,
     MARKUP,
@@ -74,18 +73,6 @@ def test_a_column_that_is_called_like_an_argument_keeps_its_name(tmp_path):
     succeed("fit", path, *ask, "--out", model)
     table.assign(y_pred="moon").to_csv(path, index=False)
     assert "column 'y_pred' has 240 rows" in succeed("predict", model, path).stderr
-
-
-def test_which_texts_are_guarded():
-    texts = ["=1", "+a", "-a", "@a", "\ta", "\ra", "-1.5", "+2e-3", "a=1", "", None, " =1"]
-    expected = ["'=1", "'+a", "'-a", "'@a", "'\ta", "'\ra", "-1.5", "+2e-3", "a=1", "", None, " =1"]
-    table = pd.DataFrame({"-n": pd.Series(texts, dtype=object), "x": range(12)})
-    safe = safe_for_spreadsheets(table)
-    assert [None if pd.isna(text) else text for text in safe["'-n"]] == expected
-    assert safe["x"].tolist() == list(range(12))
-    assert table.columns.tolist() == ["-n", "x"]  # the original is untouched
-    groups = pd.DataFrame({"g": pd.Categorical(["=a", "b"])})
-    assert safe_for_spreadsheets(groups)["g"].tolist() == ["'=a", "b"]
 
 
 ESCAPE = "a\x1b[2Jb"  # clears a terminal

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gferm.cli.model_file import load_model
+from gferm.tables.model_file import load_model
 from tests.cli.people import assert_refused, invoke, people, report, succeed
 
 

@@ -10,8 +10,8 @@ import pytest
 from sklearn.model_selection import train_test_split
 
 from gferm import audit, frontier
-from gferm.cli.features import TablePreparation
-from gferm.cli.model_file import load_model
+from gferm.tables.model_file import load_model
+from gferm.tables.preparation import TablePreparation
 from tests.cli.people import (
     FORMULA,
     MARKUP,

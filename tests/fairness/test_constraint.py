@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from gferm import Bins
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.constraint import build_contrasts
+from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import read_sensitive_features
+from tests.comparing import compare
 
 K, GROUPS = 3, "abcd"
 LARGEST = 4  # of the values of min_cell_size that are tried
@@ -48,7 +49,7 @@ def contrasts_of(
         intersectional=not marginal,
         weight=weight,
     )
-    return build_contrasts(scheme.assign(y, columns, weight), y, **options)
+    return compare(sort_rows(scheme, y, columns, weight), y, **options)
 
 
 def pairs_by_loop(y, s, f, weight=None, min_size=1):

@@ -6,8 +6,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm.features.kernel import Kernel
-from gferm.features.landmarks import draw_rows, find_landmarks, leverages
-from gferm.features.nystroem import Landmarks
+from gferm.features.landmarks import Landmarks, draw_rows, find_landmarks, leverages
 
 N, D = 90, 3
 RNG = np.random.default_rng(0)

@@ -10,10 +10,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from gferm.arrays.blocks import row_blocks
 from gferm.arrays.device import CPU
 from gferm.features.kernel import Kernel
+from gferm.features.landmarks import Landmarks
 from gferm.features.nystroem import (
     FeatureRows,
     KernelRows,
-    Landmarks,
     amplification,
     count_to_solve,
     factorize_points,

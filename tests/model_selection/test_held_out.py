@@ -24,6 +24,7 @@ from sklearn.model_selection import (
 )
 
 from gferm import FairClassifier, FairRegressor
+from gferm.estimators.base import model_values
 from gferm.exceptions import (
     ConstantModelWarning,
     InactiveConstraintWarning,
@@ -34,7 +35,7 @@ from gferm.exceptions import (
 from gferm.fairness.bins import as_bins
 from gferm.losses import LOSSES
 from gferm.model_selection.held_out import HeldOut
-from gferm.model_selection.rows import read_rows
+from gferm.model_selection.rows import read_search_rows
 from gferm.solver.crossval import Grid, HeldOutKernel
 from tests.problems import make_problem
 
@@ -76,7 +77,7 @@ class Search:
         rows = self.rows
         splits = check_cv(self.cv, rows.y).split(rows.X, rows.y, rows.groups)
         self.splits = [(np.asarray(train), np.asarray(test)) for train, test in splits]
-        self.read = read_rows(
+        self.read = read_search_rows(
             [self.model],
             rows.X,
             rows.y,
@@ -85,7 +86,8 @@ class Search:
             groups=rows.groups,
             cv=self.cv,
         )
-        self.held_out = HeldOut(self.model, self.read.data[0])
+        own = self.read.of_models[0]
+        self.held_out = HeldOut(self.model, own.features(self.model), own.rows.y)
         grid = Grid(np.array(self.alphas, dtype=float), tuple(self.epsilons))
         self.found = self.held_out.predict(self.read.folds, grid)
 
@@ -100,8 +102,8 @@ class Search:
         Bins are those of all rows, which is what a search compares.
         """
         model = clone(self.model).set_params(**setting, **self.refit)
-        if self.read.cells is not None:
-            model.set_params(y_bins=self.read.cells.label_bins)
+        if self.read.members is not None:
+            model.set_params(y_bins=self.read.members.scheme.label_bins)
         X, y, options = self.rows.take(self.splits[k][0], model.kernel)
         try:
             with warnings.catch_warnings():
@@ -119,7 +121,7 @@ class Search:
         model = self.fitted(k, setting)
         if model is None:
             return None
-        return model._predict_models(self.rows.new(test, train, model.kernel))
+        return model_values(model, self.rows.new(test, train, model.kernel))
 
     def some_folds(self):
         """The first and the last: a refit takes longer than all the rest."""
@@ -408,7 +410,7 @@ def test_who_has_nobody_to_be_compared_with(kernel, weights):
     rows.s = np.repeat([0, 1], [30, 10])
     model = FairRegressor(kernel=kernel.split()[-1], gamma=0.3, y_bins=1)
     search = Search(model, rows, KFold(4))
-    assert search.read.folds[3].contrasts is None
+    assert search.read.folds[3].constraint is None
     for e, epsilon in enumerate(EPSILONS):
         assert np.isnan(search.found[3][:, e]).all() == (epsilon is not None)
     assert all(np.isfinite(values).all() for values in search.found[:3])
@@ -419,11 +421,12 @@ def test_who_has_nobody_to_be_compared_with(kernel, weights):
 def test_without_sensitive_attributes(kernel):
     rows = rows_of(40, n_features(kernel, 40))
     model = FairRegressor(kernel=kernel.split()[-1], gamma=0.3, epsilon=None)
-    read = read_rows(
+    read = read_search_rows(
         [model], rows.X, rows.y, sensitive_features=None, sample_weight=None, groups=None, cv=4
     )
     grid = Grid(np.array(ALPHAS), (None,))
-    found = HeldOut(model, read.data[0]).predict(read.folds, grid)
+    own = read.of_models[0]
+    found = HeldOut(model, own.features(model), own.rows.y).predict(read.folds, grid)
     for values, fold in zip(found, read.folds, strict=True):
         for value, alpha in zip(values, ALPHAS, strict=True):
             refit = clone(model).set_params(alpha=alpha).fit(rows.X[fold.train], rows.y[fold.train])
@@ -616,11 +619,13 @@ def test_folds_are_put_together_only_for_speed(monkeypatch):
 @pytest.mark.parametrize("kernel", ROADS)
 def test_settings_and_folds_do_not_see_each_other(kernel):
     together = search_for(kernel, "KFold", weights="positive")
-    held_out, folds = together.held_out, together.read.folds
+    own, folds = together.read.of_models[0], together.read.folds
+    features = own.features(together.model)
     for a, e, setting in together.settings():
         grid = Grid(np.array([setting["alpha"]]), (setting["epsilon"],))
         for k in (1, 3):
-            (alone,) = HeldOut(held_out.model, together.read.data[0]).predict([folds[k]], grid)
+            held_out = HeldOut(together.model, features, own.rows.y)
+            (alone,) = held_out.predict([folds[k]], grid)
             np.testing.assert_allclose(alone[0, 0], together.found[k][a, e], atol=1e-9)
 
 
@@ -694,7 +699,7 @@ def assert_as_near_as_the_gap_says(search, k, setting, values):
         assert np.isnan(values).all()
         return
     train, test = search.splits[k]
-    expected = model._predict_models(search.rows.X[test])[0]
+    expected = model_values(model, search.rows.X[test])[0]
     K = pairwise_kernels(search.rows.X, metric=model.kernel, filter_params=True, gamma=0.3)
     away = np.sqrt(max((K.diagonal()[:, None] + K.diagonal() - 2 * K).max(), 0.0))
     gaps = model.objective_ * np.array([model.duality_gap_, TOL])

@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 from sklearn.metrics import get_scorer
 
+<<<<<<< HEAD
 from gferm import Bins, metrics
 from gferm.estimators.reading import TrainingData
+=======
+from gferm import Bins, FairClassifier, FairRegressor, metrics
+from gferm.estimators.reading import TrainingRows
+>>>>>>> core
 from gferm.fairness.cells import CellScheme
+from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.model_selection.folds import SearchFold
-from gferm.model_selection.judge import EchoClassifier, EchoRegressor, Judge
+from gferm.model_selection.judge import Judge, make_echo
 from gferm.model_selection.measures import (
     FAST_ERRORS_OF_CLASSES,
     FAST_ERRORS_OF_NUMBERS,
@@ -20,6 +27,7 @@ from gferm.model_selection.measures import (
     error_measure,
     unfairness_measure,
 )
+from gferm.model_selection.rows import KernelRows
 
 N, SETTINGS = 80, 7
 RNG = np.random.default_rng(0)
@@ -29,25 +37,26 @@ EDGES = Bins.edges([-np.inf, -0.5, 0.5, np.inf])
 WORDS = np.array(["high", "low", "mid"])
 
 
-def cells_of(y, y_bins, weight):
+def members_of(y, y_bins, weight):
     columns = read_sensitive_features(S, N)
     scheme = CellScheme.resolve(y, columns, y_bins=y_bins, s_bins="auto", intersectional=True)
-    return scheme.assign(y, columns, weight)
+    return sort_rows(scheme, y, columns, weight)
 
 
 def make_part(echo, y, y_bins, n_models, weight):
     outputs = RNG.standard_normal((SETTINGS, n_models, N))
-    return TestPart(y, echo._answers(outputs), outputs, weight, cells_of(y, y_bins, weight), S)
+    answers = echo.labels.answers(outputs, getattr(echo, "classes_", None))
+    return TestPart(y, answers, outputs, weight, members_of(y, y_bins, weight), S)
 
 
 def numbers(weight=None, y_bins=EDGES):
-    echo = EchoRegressor()
-    return echo, make_part(echo, RNG.standard_normal(N), y_bins, 1, weight)
+    y = RNG.standard_normal(N)
+    echo = make_echo(FairRegressor(), y)
+    return echo, make_part(echo, y, y_bins, 1, weight)
 
 
 def classes(weight=None, names=WORDS, y_bins=None, loss="log_loss"):
-    echo = EchoClassifier(loss)
-    echo.classes_ = np.sort(names)
+    echo = make_echo(FairClassifier(loss), np.sort(names))
     n_models = 1 if len(names) == 2 else len(names)
     y = RNG.choice(names, N)
     bins = Bins.categories(echo.classes_.tolist()) if y_bins is None else y_bins
@@ -110,7 +119,7 @@ def by_metric(metric, part, **bins):
 def test_unfairness_of_numbers_is_that_of_the_metrics(name, weight):
     _, part = numbers(weight)
     bins = {} if name == "mean_distance" else {"y_bins": EDGES}
-    found_name, measure = unfairness_measure(name, part.cells)
+    found_name, measure = unfairness_measure(name, part.members.cells)
     assert found_name == name
     np.testing.assert_allclose(measure(part), by_metric(METRICS[name], part, **bins), atol=1e-12)
 
@@ -121,15 +130,15 @@ def test_unfairness_of_numbers_is_that_of_the_metrics(name, weight):
 def test_unfairness_of_classes_is_that_of_the_metrics(name, names, weight):
     _, part = classes(weight, names)
     odds = name == "equalized_odds_difference"
-    bins = {} if odds else {"y_bins": part.cells.label_bins}
-    measure = unfairness_measure(name, part.cells)[1]
+    bins = {} if odds else {"y_bins": part.members.scheme.label_bins}
+    measure = unfairness_measure(name, part.members.cells)[1]
     np.testing.assert_allclose(measure(part), by_metric(METRICS[name], part, **bins), atol=1e-12)
 
 
 @WEIGHTS
 def test_distance_of_means_of_two_numbers_is_that_of_the_metric(weight):
     _, part = classes(weight, np.array([-1, 1]))
-    measure = unfairness_measure("mean_distance", part.cells)[1]
+    measure = unfairness_measure("mean_distance", part.members.cells)[1]
     np.testing.assert_allclose(measure(part), by_metric(metrics.mean_distance, part), atol=1e-12)
 
 
@@ -137,7 +146,7 @@ def test_distance_of_means_of_two_numbers_is_that_of_the_metric(weight):
 @pytest.mark.parametrize("names", [WORDS, WORDS[:2], np.array([4, 7, 9])], ids=str)
 def test_distance_of_means_of_classes_is_that_of_their_shares(names, weight):
     _, part = classes(weight, names)
-    measure = unfairness_measure("mean_distance", part.cells)[1]
+    measure = unfairness_measure("mean_distance", part.members.cells)[1]
     shares = [
         [
             metrics.mean_distance(part.y, answer == name, sensitive_features=S, **weights_of(part))
@@ -151,22 +160,22 @@ def test_distance_of_means_of_classes_is_that_of_their_shares(names, weight):
 @pytest.mark.parametrize("y_bins", [1, Bins.edges([-np.inf, np.inf])], ids=str)
 def test_one_bin_means_the_distance_of_means(y_bins):
     _, part = numbers(y_bins=y_bins)
-    assert unfairness_measure("auto", part.cells)[0] == "mean_distance"
+    assert unfairness_measure("auto", part.members.cells)[0] == "mean_distance"
     for name in ("dgf", "general_fairness", "equalized_odds_difference"):
         assert unfairness_measure(name, None)[0] == name
         with pytest.raises(ValueError, match=f"{name}.* is zero for every model"):
-            unfairness_measure(name, part.cells)
-    risk = unfairness_measure("loss_general_fairness", part.cells)[1](part)
+            unfairness_measure(name, part.members.cells)
+    risk = unfairness_measure("loss_general_fairness", part.members.cells)[1](part)
     expected = by_metric(metrics.loss_general_fairness, part, y_bins=1)
     np.testing.assert_allclose(risk, expected, atol=1e-12)
 
 
 def test_one_class_is_not_one_bin():
     _, part = classes(y_bins=Bins.categories(["low"]))
-    name, measure = unfairness_measure("auto", part.cells)
+    name, measure = unfairness_measure("auto", part.members.cells)
     assert name == "dgf"
     expected = by_metric(metrics.equal_opportunity_difference, part, pos_label="low")
-    largest = unfairness_measure("equalized_odds_difference", part.cells)[1]
+    largest = unfairness_measure("equalized_odds_difference", part.members.cells)[1]
     np.testing.assert_allclose(largest(part), expected, atol=1e-12)
     assert (measure(part) <= largest(part) + 1e-12).all()
 
@@ -174,11 +183,11 @@ def test_one_class_is_not_one_bin():
 @pytest.mark.parametrize("name", UNFAIRNESS)
 def test_nobody_to_compare_is_not_fair_but_unknown(name):
     _, part = numbers()
-    alone = part.cells.take(np.flatnonzero(S == "a"))
+    alone = part.members.take(np.flatnonzero(S == "a"))
     rows = S == "a"
     lonely = TestPart(part.y[rows], part.answers[:, rows], part.outputs[..., rows], None, alone, S)
     for cells in (alone, None):
-        measured = UNFAIRNESS[name](TestPart(**{**vars(lonely), "cells": cells}))
+        measured = UNFAIRNESS[name](TestPart(**{**vars(lonely), "members": cells}))
         assert measured.shape == (SETTINGS,)
         assert np.isnan(measured).all()
 
@@ -187,7 +196,7 @@ def test_nobody_to_compare_is_not_fair_but_unknown(name):
 def test_a_callable_is_asked_with_the_rows_of_the_part(weight):
     _, part = numbers(weight)
     metric = partial(metrics.dgf, y_bins=EDGES)
-    name, measure = unfairness_measure(metric, part.cells)
+    name, measure = unfairness_measure(metric, part.members.cells)
     assert name == "unfairness"
     np.testing.assert_array_equal(measure(part), by_metric(metric, part))
     assert unfairness_measure(metrics.mean_distance, None)[0] == "mean_distance"
@@ -215,9 +224,10 @@ def test_a_setting_without_all_of_its_models_is_not_judged():
     outputs[2, 1] = np.nan  # one class of three has no model
     outputs[4] = np.nan
     rows = np.arange(N)
-    fold = SearchFold(rows, rows, None, part.cells, 0, "")
+    fold = SearchFold(rows, rows, None, no_contrasts(N), part.members, 0, "")
     judge = Judge(echo, error_measure("accuracy", echo), UNFAIRNESS["dgf"], {"s": S})
-    figures = judge(outputs[:, None], fold, TrainingData(rows, rows, part.y, None, None))
+    own = KernelRows(TrainingRows(rows, rows, part.y, None, None), None)
+    figures = judge(outputs[:, None], fold, own)
     usable = ~np.isin(np.arange(SETTINGS), [2, 4])
     np.testing.assert_array_equal(figures[2], usable)
     np.testing.assert_array_equal(np.isfinite(figures[:2]), [usable, usable])

@@ -12,9 +12,9 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
-from gferm import FairClassifierCV, FairRegressorCV
+from gferm import FairClassifierCV, FairRegressor, FairRegressorCV
 from gferm.metrics import mean_distance
-from gferm.model_selection.judge import EchoRegressor
+from gferm.model_selection.judge import make_echo
 from gferm.model_selection.measures import UNFAIRNESS, error_measure, unfairness_measure
 from tests.problems import make_problem
 
@@ -93,7 +93,8 @@ def test_n_jobs_is_an_argument_too(search):
 @pytest.mark.parametrize("scoring", ["neg_mean_absolute_error", "r2", LeavesTraces("there")])
 @pytest.mark.parametrize("unfairness", [*UNFAIRNESS, mean_distance])
 def test_what_judges_travels_by_plain_pickle(scoring, unfairness):
-    judge = (error_measure(scoring, EchoRegressor()), unfairness_measure(unfairness, None))
+    echo = make_echo(FairRegressor(), np.zeros(2))
+    judge = (error_measure(scoring, echo), unfairness_measure(unfairness, None))
     assert pickle.loads(pickle.dumps(judge))[1][0] == judge[1][0]
 
 

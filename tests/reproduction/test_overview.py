@@ -7,7 +7,7 @@ from reproduction.paper import TABLES
 from reproduction.summary import summarize
 from reproduction.tables import WHY, build_overview, build_table
 
-from gferm.sheets.layout import FAR
+from gferm.printed.table import FAR
 from tests.reproduction.synthetic import make_records
 
 

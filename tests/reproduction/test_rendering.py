@@ -17,7 +17,7 @@ from reproduction.rendering import (
 from reproduction.summary import Spread
 from reproduction.tables import show_spread
 
-from gferm.sheets.layout import MISSING, Column, Section, Sheet, number, signed
+from gferm.printed.table import MISSING, Column, PrintedTable, Section, number, signed
 from tests.reproduction.synthetic import make_sheets
 
 NASTY = "[0] a|b & <script>alert('_x_')</script> 100% $5 #1 {y} ~ ^ \\cmd *bold* [l](u) `c`"
@@ -76,7 +76,7 @@ def test_latex_rows_have_equal_column_counts_and_no_other_alphabet(sheets):
 def test_a_table_longer_than_a_page_goes_on_on_the_next():
     def sheet_of(*sizes):
         sections = [Section(f"S{i}", (("row",),) * size) for i, size in enumerate(sizes)]
-        return to_latex(Sheet("x", "Long", (Column("", "a"),), tuple(sections), ("A note",)))
+        return to_latex(PrintedTable("x", "Long", (Column("", "a"),), tuple(sections), ("A note",)))
 
     assert sheet_of(TALL - 1).count(r"\begin{table}") == 1
     assert sheet_of(TALL).count(r"\begin{table}") == 1  # a section is never broken
@@ -117,7 +117,7 @@ def test_letters_of_all_pictures_are_of_one_size():
 
 
 def test_nothing_in_a_cell_is_read_as_markup():
-    sheet = Sheet(
+    sheet = PrintedTable(
         "nasty",
         NASTY,
         (Column("", NASTY), Column(NASTY, "x"), Column(NASTY, "y")),
@@ -143,7 +143,7 @@ def test_nothing_in_a_cell_is_read_as_markup():
 
 def test_rows_of_another_length_are_refused():
     with pytest.raises(ValueError, match="2 columns"):
-        Sheet("x", "X", (Column("", "a"), Column("", "b")), (Section("", (("1",),)),))
+        PrintedTable("x", "X", (Column("", "a"), Column("", "b")), (Section("", (("1",),)),))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from reproduction.rendering import to_latex, to_markdown
 from reproduction.summary import COMPARED, summarize
 from reproduction.tables import build_overview, build_tables, show_spread
 
-from gferm.sheets.layout import number
+from gferm.printed.table import number
 
 ROOT = Path(__file__).parents[2]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"

@@ -18,7 +18,7 @@ from reproduction.tables import (
     show_spread,
 )
 
-from gferm.sheets.layout import MISSING
+from gferm.printed.table import MISSING
 from tests.reproduction.synthetic import make_records
 
 

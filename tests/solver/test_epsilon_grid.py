@@ -4,20 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from gferm.solver.assemble import kernel_system, linear_system
-from gferm.solver.system import Reduction, noise_free_spectrum
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import gferm.solver.epsilon_grid as grid_file
-from gferm import FairRegressor
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.constraint import build_contrasts
+from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import read_sensitive_features
+from gferm.features.kernel import Kernel
 from gferm.solver.epsilon_grid import multipliers_of_grid
 from gferm.solver.projection import project
+from gferm.solver.reduction import Reduction, noise_free_spectrum
+from tests.comparing import compare
 from tests.problems import make_problem
+from tests.systems import by_spectrum, kernel_system, linear_system
 
 ALPHAS = (1.0, 1e-3, 1e3, 30.0)
 HUGE = 1e9
@@ -28,7 +29,7 @@ def contrasts_of(problem, y_bins, **options):
     scheme = CellScheme.resolve(
         problem.y, columns, y_bins=y_bins, s_bins="auto", intersectional=True
     )
-    return build_contrasts(scheme.assign(problem.y, columns), problem.y, **options)
+    return compare(sort_rows(scheme, problem.y, columns), problem.y, **options)
 
 
 def reductions_of(problem, contrasts, kernel, alphas=ALPHAS):
@@ -37,9 +38,9 @@ def reductions_of(problem, contrasts, kernel, alphas=ALPHAS):
         rows = problem.X
         system = linear_system(problem.X, problem.y, contrasts.columns)
     else:
-        rows = FairRegressor(gamma=0.3)._kernel()(problem.X)
+        rows = Kernel("rbf", 0.3)(problem.X)
         system = kernel_system(rows.copy(), problem.y, contrasts.columns)
-    factorized = system.diagonalize(1.0)
+    factorized = by_spectrum(system, 1.0)
     return [_Predicts(rows, factorized.shifted(alpha).reduce()) for alpha in alphas]
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from gferm.solver.assemble import center_and_scale
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import lu_factor, lu_solve
 
 import gferm.solver.hat as hat_file
+from gferm.features.expansion import center_and_scale
 from gferm.solver.hat import HatMatrix
 from gferm.solver.series import Series
 

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-from gferm.solver.assemble import linear_system
-from gferm.solver.task import Task
 from scipy import sparse
 
 from gferm import FairClassifier, FairRegressor
-from gferm.fairness.constraint import no_contrasts
+from gferm.fairness.contrasts import no_contrasts
 from gferm.losses import LOSSES
+from gferm.solver.choice import Settings
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.newton import solve_by_newton
 from gferm.solver.splitting import solve_by_splitting
 from tests.problems import make_problem
+from tests.systems import by_cholesky, linear_system
 
 STRAIGHT = [name for name, loss in LOSSES.items() if loss.is_piecewise_linear]
 every_straight_loss = pytest.mark.parametrize("loss", STRAIGHT)
@@ -56,7 +56,7 @@ def test_features_in_wildly_different_units(loss, epsilon):
     assert model.solver_.method == "newton"
     assert model.duality_gap_ <= model.tol
     assert model.n_iter_ < 1000  # twenty-five are usual; rounding may hand over to splitting
-    assert np.abs(model.contrasts_.gaps(np.ravel(X * units @ model.coef_.T))).mean() <= (
+    assert np.abs(model.contrasts_.gaps(np.ravel(X * units @ model.coef_.T), y, s)).mean() <= (
         epsilon + 1e-7
     )
 
@@ -88,14 +88,14 @@ def test_the_certificate_holds_wherever_it_stops(loss):
     X, y, _ = problem_for(loss, n=150)
 
     def core():
-        return FairRidge(linear_system(X, y, no_contrasts(y.size)).factorize(1.0), None, None)
+        return FairRidge(by_cholesky(linear_system(X, y, no_contrasts(y.size)), 1.0), None, None)
 
     optimum, _ = solve_by_splitting(
-        core(), Task(LOSSES[loss], 0.1, None, None, tol=1e-10, max_iter=50_000), y
+        core(), Settings(LOSSES[loss], 0.1, None, tol=1e-10, max_iter=50_000), y
     )
     for max_iter in (1, 3, 10, 30, 1000):
-        task = Task(LOSSES[loss], 0.1, None, None, tol=1e-12, max_iter=max_iter)
-        early, _ = solve_by_newton(core(), task, y)
+        settings_ = Settings(LOSSES[loss], 0.1, None, tol=1e-12, max_iter=max_iter)
+        early, _ = solve_by_newton(core(), settings_, y)
         assert early.n_iter <= max_iter
         assert early.objective - early.duality_gap <= optimum.objective * (1 + 1e-9)
         assert early.objective >= optimum.objective * (1 - 1e-9)
@@ -122,7 +122,7 @@ def test_many_contrasts_and_few_features_stay_fair_to_the_last_digit(loss, epsil
     s = np.random.default_rng(1).integers(0, 6, 300)
     model = model_for(loss, epsilon=epsilon, alpha=alpha).fit(X, y, sensitive_features=s)
     f = np.ravel(X @ np.ravel(model.coef_))
-    assert np.abs(model.contrasts_.gaps(f)).mean() <= epsilon + 1e-7
+    assert np.abs(model.contrasts_.gaps(f, y, s)).mean() <= epsilon + 1e-7
     assert model.duality_gap_ <= model.tol
     reference = model_for(loss, epsilon=epsilon, alpha=alpha, solver="cholesky")
     reference.fit(X, y, sensitive_features=s)

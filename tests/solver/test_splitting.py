@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gferm.solver.assemble import kernel_system, linear_system
-from gferm.solver.task import Task
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -14,14 +12,17 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from gferm import FairClassifier, FairRegressor
 from gferm.exceptions import InactiveConstraintWarning
-from gferm.fairness.constraint import no_contrasts
+from gferm.fairness.contrasts import no_contrasts
 from gferm.features.kernel import Kernel
 from gferm.losses import LOSSES, EpsilonInsensitive, Hinge, Huber, LogLoss, Quantile
 from gferm.solver.certificate import balance, certify_fit
+from gferm.solver.choice import Settings
 from gferm.solver.fair_ridge import FairRidge
 from gferm.solver.splitting import solve_by_splitting
+from tests.comparing import compared_by
 from tests.oracle import solve_reference
 from tests.problems import make_problem
+from tests.systems import FACTORIZE, by_cholesky, kernel_system, linear_system
 
 KERNELS = {
     "linear": {"kernel": "linear"},  # piecewise linear losses by Newton's method …
@@ -54,13 +55,13 @@ def values(model, X):
 ORACLE = dict.fromkeys(["tol_gap_abs", "tol_gap_rel", "tol_feas"], 1e-7)
 
 
-def reference_of(model, loss, X, y, weight=None):
+def reference_of(model, loss, X, y, s, weight=None):
     matrix = {"features": X}
     if model.kernel != "linear":
         matrix = {"kernel_matrix": Kernel(model.kernel, model.gamma)(X)}
     return solve_reference(
         y,
-        model.contrasts_,
+        compared_by(model, y, s, weight),
         model.epsilon,
         model.alpha,
         weight=weight,
@@ -94,11 +95,11 @@ def test_the_optimum_is_that_of_cvxpy(loss, kernel, share):
     plain = model_for(loss, epsilon=None, **params).fit(X, y, sensitive_features=s)
     epsilon = share * plain.violation_
     model = model_for(loss, epsilon=epsilon, **params).fit(X, y, sensitive_features=s)
-    reference = reference_of(model, loss, X, y)
+    reference = reference_of(model, loss, X, y, s)
     assert model.objective_ == pytest.approx(reference.objective, rel=1e-5)
     assert model.objective_ == pytest.approx(objective_of(model, loss, X, y), rel=1e-9)
     assert model.duality_gap_ <= model.tol
-    gaps = np.abs(model.contrasts_.gaps(values(model, X)))
+    gaps = np.abs(model.contrasts_.gaps(values(model, X), y, s))
     assert gaps.mean() <= epsilon + 1e-7
     assert model.active_ == (share < 1)
 
@@ -126,13 +127,14 @@ def test_variants_have_the_optimum_of_cvxpy(loss, kernel, variant, share):
     fit = {"sensitive_features": s, "sample_weight": weight}
     plain = model_for(loss, epsilon=None, **params).fit(X, y, **fit)
     model = model_for(loss, epsilon=share * plain.violation_, **params).fit(X, y, **fit)
-    reference = reference_of(model, loss, X, y, weight)
+    reference = reference_of(model, loss, X, y, s, weight)
     assert model.active_
     assert model.objective_ == pytest.approx(reference.objective, rel=1e-5)
     assert model.duality_gap_ <= model.tol
-    assert model.contrasts_.violation_of(
-        model.contrasts_.columns.T @ values(model, X)
-    ) == pytest.approx(model.epsilon, abs=1e-7)
+    compared = compared_by(model, y, s, weight)
+    assert compared.violation_of(compared.columns.T @ values(model, X)) == pytest.approx(
+        model.epsilon, abs=1e-7
+    )
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 1e3])
@@ -171,26 +173,26 @@ def test_weights_are_repetitions_of_rows(loss, kernel):
     np.testing.assert_allclose(values(weighted, X), values(repeated, X), atol=1e-3)
 
 
-def core_of(X, y, kernel, solver="factorize"):
+def core_of(X, y, kernel, solver="cholesky"):
     if kernel != "rbf":
         system = linear_system(X, y, no_contrasts(y.size))
     else:
         system = kernel_system(Kernel("rbf", 0.2)(X), y, no_contrasts(y.size))
-    return FairRidge(getattr(system, solver)(1.0), None, None)
+    return FairRidge(FACTORIZE[solver](system, 1.0), None, None)
 
 
-@pytest.mark.parametrize("solver", ["factorize", "diagonalize"])
+@pytest.mark.parametrize("solver", ["cholesky", "spectrum"])
 @pytest.mark.parametrize("kernel", ["split", "rbf"])
 @every_loss
 def test_a_warm_start_is_at_the_end_at_once(loss, kernel, solver):
     X, y, _ = problem_for(loss, n=150)
-    task = Task(LOSSES[loss], 0.5, None, None, tol=1e-6, max_iter=5000)
-    cold, state = solve_by_splitting(core_of(X, y, kernel, solver), task, y)
-    warm, _ = solve_by_splitting(core_of(X, y, kernel, solver), task, y, start=state)
+    settings_ = Settings(LOSSES[loss], 0.5, None, tol=1e-6, max_iter=5000)
+    cold, state = solve_by_splitting(core_of(X, y, kernel, solver), settings_, y)
+    warm, _ = solve_by_splitting(core_of(X, y, kernel, solver), settings_, y, start=state)
     assert warm.n_iter == 1 <= cold.n_iter
     assert warm.objective == pytest.approx(cold.objective, rel=2e-6)
     # … and near the end of a neighbouring problem.
-    near = Task(LOSSES[loss], 0.52, None, None, tol=1e-6, max_iter=5000)
+    near = Settings(LOSSES[loss], 0.52, None, tol=1e-6, max_iter=5000)
     from_state, _ = solve_by_splitting(core_of(X, y, kernel, solver), near, y, start=state)
     from_scratch, _ = solve_by_splitting(core_of(X, y, kernel, solver), near, y)
     assert from_state.objective == pytest.approx(from_scratch.objective, rel=2e-6)
@@ -257,16 +259,16 @@ def test_multipliers_are_the_slope_of_the_objective():
             for sign in (1, -1):
                 moved = model.contrasts_.offset.copy()
                 moved[column] += sign * h
-                objectives.append(objective_with_offset(loss, X, y, model, moved))
+                objectives.append(objective_with_offset(loss, X, y, s, model, moved))
             slope = (objectives[0] - objectives[1]) / (2 * h)
             assert slope == pytest.approx(-model.multipliers_[column], rel=1e-4, abs=1e-6)
 
 
-def objective_with_offset(loss, X, y, model, offset):
-    contrasts = replace(model.contrasts_, offset=offset)
-    system = linear_system(X, y, contrasts.columns).factorize(1.0)
-    task = Task(LOSSES[loss], model.alpha, contrasts, 0.0, tol=1e-12, max_iter=20000)
-    return solve_by_splitting(FairRidge(system, contrasts, 0.0), task, y)[0].objective
+def objective_with_offset(loss, X, y, s, model, offset):
+    contrasts = compared_by(model, y, s).with_offset(offset)
+    system = by_cholesky(linear_system(X, y, contrasts.columns), 1.0)
+    settings_ = Settings(LOSSES[loss], model.alpha, 0.0, tol=1e-12, max_iter=20000)
+    return solve_by_splitting(FairRidge(system, contrasts, 0.0), settings_, y)[0].objective
 
 
 @given(
@@ -289,11 +291,11 @@ def test_balanced_slopes_stay_in_their_bounds_and_sum_to_zero(g, level, seed):
 def test_the_certificate_is_never_below_the_true_distance(loss, kernel):
     # Stopped early, the reported gap still bounds how far the objective is from the optimum.
     X, y, _ = problem_for(loss, n=100)
-    best = Task(LOSSES[loss], 0.5, None, None, tol=1e-10, max_iter=20000)
+    best = Settings(LOSSES[loss], 0.5, None, tol=1e-10, max_iter=20000)
     optimum = solve_by_splitting(core_of(X, y, kernel), best, y)[0].objective
     for max_iter in (1, 3, 10, 30):
-        task = Task(LOSSES[loss], 0.5, None, None, tol=1e-12, max_iter=max_iter)
-        early = solve_by_splitting(core_of(X, y, kernel), task, y)[0]
+        settings_ = Settings(LOSSES[loss], 0.5, None, tol=1e-12, max_iter=max_iter)
+        early = solve_by_splitting(core_of(X, y, kernel), settings_, y)[0]
         assert early.objective - early.duality_gap <= optimum * (1 + 1e-9)
         assert early.objective >= optimum * (1 - 1e-9)
 
@@ -331,14 +333,14 @@ def test_every_class_finds_its_own_stiffness():
 
 def test_a_model_that_breaks_the_constraint_has_no_certificate():
     X, y, s = problem_for("hinge", n=100, n_groups=2)
-    contrasts = FairClassifier().fit(X, y, sensitive_features=s).contrasts_
-    core = FairRidge(linear_system(X, y, contrasts.columns).factorize(1.0), contrasts, 0.0)
-    task = Task(Hinge(), 0.5, contrasts, 0.0, tol=1e-6, max_iter=1)
+    contrasts = compared_by(FairClassifier().fit(X, y, sensitive_features=s), y, s)
+    core = FairRidge(by_cholesky(linear_system(X, y, contrasts.columns), 1.0), contrasts, 0.0)
+    settings_ = Settings(Hinge(), 0.5, 0.0, tol=1e-6, max_iter=1)
     fair = core.fit(y)
     slopes = -0.5 * y
-    assert np.isfinite(certify_fit(core, task, y, fair, slopes, 1.0).duality_gap)
+    assert np.isfinite(certify_fit(core, settings_, y, fair, slopes, 1.0).duality_gap)
     unfair = replace(fair, x=fair.x + core.system.probe[:, 0])
-    assert np.isinf(certify_fit(core, task, y, unfair, slopes, 1.0).duality_gap)
+    assert np.isinf(certify_fit(core, settings_, y, unfair, slopes, 1.0).duality_gap)
 
 
 def test_an_inactive_constraint_is_said():

@@ -16,7 +16,7 @@ from gferm.auditing.along import Stop
 from gferm.auditing.measures import SHARE
 from gferm.auditing.result import plain
 from gferm.auditing.tables import heading
-from gferm.sheets.layout import decimals
+from gferm.printed.table import decimals
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit

@@ -1,6 +1,6 @@
-"""An audit as tables: for a terminal, for a notebook, as text.
+"""An audit as printed tables: for a terminal, for a notebook, as text.
 
-Three `Sheet`s hold everything that is shown: figures with their interval and chance, groups, and
+Three tables hold everything that is shown: figures with their interval and chance, groups, and
 cells. What is small or empty is said in the row itself.
 """
 
@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 from gferm.auditing.outcome import NUMBERS
 from gferm.auditing.result import Cell, Figure
 from gferm.auditing.verdict import amount
-from gferm.sheets.html import to_html_table
-from gferm.sheets.layout import MISSING, Column, Section, Sheet, decimals, number
+from gferm.printed.table import (
+    MISSING,
+    Column,
+    PrintedTable,
+    Section,
+    decimals,
+    number,
+    to_html_table,
+)
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit
@@ -38,17 +45,17 @@ def heading(audit: Audit) -> str:
     return f"Audit of {audit.n_rows} rows: {', '.join(what)}; {bins}"
 
 
-def sheets(audit: Audit) -> list[Sheet]:
+def printed_tables(audit: Audit) -> list[PrintedTable]:
     """Return the tables: figures, groups, cells."""
-    found = [figures_sheet(tuple(audit.figures.values()))]
+    found = [figures_table(tuple(audit.figures.values()))]
     if audit.groups:
-        found.append(_means_sheet("groups", "Whole groups", audit.groups))
-        found.append(_means_sheet("cells", "Cells", audit.cells))
+        found.append(_means_table("groups", "Whole groups", audit.groups))
+        found.append(_means_table("cells", "Cells", audit.cells))
     return found
 
 
-def figures_sheet(figures: tuple[Figure, ...]) -> Sheet:
-    """Make the table of figures."""
+def figures_table(figures: tuple[Figure, ...]) -> PrintedTable:
+    """Return the table of figures."""
     rows = []
     for figure in figures:
         low = high = mean = top = p = MISSING
@@ -72,11 +79,11 @@ def figures_sheet(figures: tuple[Figure, ...]) -> Sheet:
         "Chance alone: groups shuffled within label bins; for mean distance, errors of groups and "
         "correlation among everybody. p: the share of shuffles that reach the figure.",
     )
-    return Sheet("figures", "Figures", columns, (Section("", tuple(rows)),), notes)
+    return PrintedTable("figures", "Figures", columns, (Section("", tuple(rows)),), notes)
 
 
-def _means_sheet(name: str, title: str, cells: tuple[Cell, ...]) -> Sheet:
-    """Make a table of means: a section for each attribute and label bin."""
+def _means_table(name: str, title: str, cells: tuple[Cell, ...]) -> PrintedTable:
+    """Return a table of means: a section for each attribute and label bin."""
     shown = [
         (field, heading, decimals([getattr(cell, field) for cell in cells]), optional)
         for field, heading, optional in MEANS
@@ -93,7 +100,7 @@ def _means_sheet(name: str, title: str, cells: tuple[Cell, ...]) -> Sheet:
         where = cell.attribute if cell.label_bin is None else f"{cell.attribute}, {cell.label_bin}"
         values = (number(getattr(cell, field), digits) for field, _, digits, _ in shown)
         sections.setdefault(where, []).append((cell.group, str(cell.count), *values, cell.note))
-    return Sheet(
+    return PrintedTable(
         name,
         title,
         columns,
@@ -102,12 +109,12 @@ def _means_sheet(name: str, title: str, cells: tuple[Cell, ...]) -> Sheet:
 
 
 def as_text(audit: Audit) -> str:
-    """Write the verdict and the figures with nothing but letters."""
+    """Return the verdict and the figures as text."""
     lines = [heading(audit), ""]
     lines += [f"{MARKS[one.kind]} {one.text}" for one in audit.verdict]
-    sheet = figures_sheet(tuple(audit.figures.values()))
-    rows = [tuple(column.name for column in sheet.columns), *sheet.sections[0].rows]
-    widths = [max(len(row[j]) for row in rows) for j in range(len(sheet.columns))]
+    table = figures_table(tuple(audit.figures.values()))
+    rows = [tuple(column.name for column in table.columns), *table.sections[0].rows]
+    widths = [max(len(row[j]) for row in rows) for j in range(len(table.columns))]
     lines.append("")
     for row in rows:
         first, *rest = (
@@ -123,23 +130,23 @@ def as_rich(audit: Audit) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    from gferm.sheets.terminal import FittingSheet
+    from gferm.printed.terminal import FittingTable
 
     parts: list[Any] = [Text(heading(audit), style="bold"), Text("")]
     for one in audit.verdict:
         mark = Text(f"{MARKS[one.kind]} ", style=COLORS[one.kind])
         parts.append(mark + Text(one.text))
     parts.append(Text(""))
-    return Group(*parts, *map(FittingSheet, sheets(audit)))
+    return Group(*parts, *map(FittingTable, printed_tables(audit)))
 
 
 def as_html(audit: Audit) -> str:
-    """Write a fragment for a notebook."""
+    """Return a fragment of HTML for a notebook."""
     verdict = "".join(f"<li>{MARKS[one.kind]} {escape(one.text)}</li>" for one in audit.verdict)
     tables = "".join(
-        f"<details{' open' if sheet.name == 'figures' else ''}><summary>{escape(sheet.title)}"
-        f"</summary>{to_html_table(sheet)}</details>"
-        for sheet in sheets(audit)
+        f"<details{' open' if table.name == 'figures' else ''}><summary>{escape(table.title)}"
+        f"</summary>{to_html_table(table)}</details>"
+        for table in printed_tables(audit)
     )
     return (
         f'<div class="gferm-audit"><strong>{escape(heading(audit))}</strong>'

@@ -17,7 +17,7 @@ from gferm.arrays import Array
 from gferm.auditing.measures import SHARE, WITHIN_BINS
 from gferm.auditing.outcome import NUMBERS, hold_everything
 from gferm.auditing.result import Chance, Figure, Gap, Statement
-from gferm.sheets.layout import decimals, number
+from gferm.printed.table import decimals, number
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit

@@ -23,17 +23,19 @@ from gferm.cli.options import (
     TableOfAudit,
     Weight,
     YBins,
+    read_bins_to_judge,
 )
 from gferm.cli.terminal import (
     UNFAIR,
     Harmless,
-    InputError,
     console,
     print_json,
-    printable,
     progress_wanted,
+    say,
+    stage,
     tidy_command,
 )
+from gferm.exceptions import InputError
 
 NOISE = "Noise"
 
@@ -110,42 +112,53 @@ def audit(
     [bold]Exit codes[/bold]  0 done, 1 unfair (with --check), 2 wrong input, 130 stopped
     """
     with tidy_command() as notes:
-        from gferm.cli.judging import AuditOptions, audit_file, require_loss
-        from gferm.cli.whole_file import require_writable
-        from gferm.cli.write_table import require_table_name, write_table
+        from gferm.auditing import audit as audit_predictions
+        from gferm.fairness.fairness_losses import FAIRNESS_LOSSES
+        from gferm.tables.columns import nearest
+        from gferm.tables.labelled_rows import read_rows_to_judge
+        from gferm.tables.model_file import load_model
+        from gferm.tables.roles import AskedColumns
+        from gferm.tables.write import require_table_name, require_writable, write_table
 
         if check and not n_permutations:
             raise InputError("--check asks what chance gives: it needs --n-permutations above 0.")
-        require_loss(loss)
+        if loss not in FAIRNESS_LOSSES:
+            raise InputError(f"--loss {loss!r} is not known; {nearest(loss, FAIRNESS_LOSSES)}")
         if report is not None:
             require_writable(report, option="--report", keep=[data, model])
         if out is not None:
             require_table_name(out, keep=[data, model])
             if report is not None and report.resolve() == out.resolve():
                 raise InputError(f"--report and --out both name {out}; choose another name.")
-        found = audit_file(
-            data,
-            AuditOptions(
-                target=target,
-                sensitive=tuple(sensitive or ()),
-                prediction=prediction,
-                model=model,
-                categorical=tuple(categorical or ()),
-                weight=weight,
-                drop_missing=drop_missing,
-                y_bins=y_bins,
-                s_bins=tuple(s_bins or ()),
-                params={
-                    "intersectional": intersectional,
-                    "min_cell_size": min_cell_size,
-                    "loss": loss,
-                    "n_boot": n_boot,
-                    "n_permutations": n_permutations,
-                    "random_state": seed,
-                },
-            ),
-            show=progress_wanted(as_json),
+        if (prediction is None) == (model is None):
+            raise InputError(
+                "say whose predictions: give either --prediction COLUMN or --model FILE."
+            )
+        asked = AskedColumns(
+            target=target,
+            sensitive=sensitive,
+            prediction=prediction,
+            categorical=categorical,
+            weight=weight,
+            drop_missing=drop_missing,
         )
+        show = progress_wanted(as_json)
+        with stage(f"Reading {data}", show=show):
+            saved = None if model is None else load_model(model)
+            rows = read_rows_to_judge(data, asked, saved, y_bins)
+        with stage(f"Auditing {len(rows.y)} rows", show=show):
+            found = audit_predictions(
+                rows.y,
+                rows.predictions,
+                **rows.groups_and_weight,
+                **read_bins_to_judge(y_bins, s_bins, rows, saved),
+                intersectional=intersectional,
+                min_cell_size=min_cell_size,
+                loss=loss,
+                n_boot=n_boot,
+                n_permutations=n_permutations,
+                random_state=seed,
+            )
         unfair = check and found.is_unfair  # before anything is written: it may not be known
         if report is not None:
             found.report(report, title=f"Audit of {data.name}")
@@ -156,7 +169,6 @@ def audit(
         else:
             console.print(Harmless(found))
             for path in filter(None, (report, out)):
-                line = printable(f"Wrote {path}.")
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
+                say(f"Wrote {path}.", to=console)
     if unfair:
         raise typer.Exit(UNFAIR)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gferm.cli.options import OUTPUT, Data, Json, ModelPath
-from gferm.cli.terminal import (
-    console,
-    print_json,
-    printable,
-    progress_wanted,
-    stage,
-    tidy_command,
-)
+from gferm.cli.terminal import console, print_json, progress_wanted, say, stage, tidy_command
+from gferm.exceptions import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gferm.tables.model_file import SavedModel
 
 
 def predict(
@@ -68,10 +67,10 @@ def predict(
     [bold]Exit codes[/bold]  0 done, 2 wrong input, 130 stopped
     """
     with tidy_command() as notes:
-        from gferm.cli.model_file import load_model
-        from gferm.cli.predicting import predict_table
-        from gferm.cli.read_table import read_table
-        from gferm.cli.write_table import require_table_name, write_table
+        from gferm.tables.columns import find_columns
+        from gferm.tables.model_file import load_model
+        from gferm.tables.read import read_table
+        from gferm.tables.write import require_table_name, write_table
 
         if out is not None:
             require_table_name(out, keep=[data, model])
@@ -79,10 +78,14 @@ def predict(
         saved = load_model(model)
         with stage(f"Reading {data}", show=show):
             table = read_table(data, as_text=saved.words)
+        columns = list(table.columns)
+        kept = columns if keep else list(find_columns(identify, columns, "--id"))
         with stage(f"Predicting {len(table)} rows", show=show):
-            predictions = predict_table(
-                saved, table, name=name, identify=identify or (), keep=keep, proba=proba
-            )
+            found = _predict(saved, table, name, proba)
+        for column in found:
+            if column in kept:
+                raise InputError(f"the data have a column {column!r} already; use another --name.")
+        predictions = table[kept].assign(**found)
         if out is not None or not as_json:
             write_table(predictions, out)
         if as_json:
@@ -90,5 +93,22 @@ def predict(
             document = {"rows": len(table), "predictions": values, "out": out}
             print_json({**document, "notes": list(notes)})
         elif out is not None:
-            line = printable(f"Wrote {len(table)} predictions to {out}.")
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            say(f"Wrote {len(table)} predictions to {out}.", to=console)
+
+
+def _predict(
+    saved: SavedModel, table: pd.DataFrame, name: str, with_probabilities: bool
+) -> dict[str, Any]:
+    """Return the column of predictions, and one for the probability of each class if asked for."""
+    if with_probabilities and not hasattr(saved.model, "predict_proba"):
+        raise InputError(
+            f"--proba needs a model fitted with --task classification --loss log_loss, and this is "
+            f"a {saved.task} with --loss {saved.model.loss}."
+        )
+    matrix = saved.prepare(table)
+    found: dict[str, Any] = {name: saved.model.predict(matrix)}
+    if with_probabilities:
+        shares = saved.model.predict_proba(matrix).T
+        labels = saved.model.classes_.tolist()
+        found |= {f"probability of {c}": p for c, p in zip(labels, shares, strict=True)}
+    return found

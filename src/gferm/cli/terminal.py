@@ -7,19 +7,20 @@ code     0 done, 1 unfair (audit --check), 2 wrong input, 130 stopped with Ctrl-
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
+
+from gferm.exceptions import InputError
+from gferm.json_ready import json_text
 
 console = Console()
 errors = Console(stderr=True)
@@ -52,10 +53,6 @@ OPTION_OF = {
 }
 # … but not within quotes: a column may be called y_pred.
 NAMED = re.compile("|".join(rf"(?<![\w'\"-]){re.escape(name)}(?!\w)" for name in OPTION_OF))
-
-
-class InputError(ValueError):
-    """A file or an option is wrong; the message says what, where and what to do."""
 
 
 @contextmanager
@@ -117,23 +114,32 @@ def stage(what: str, *, show: bool = True) -> Iterator[None]:
         yield
 
 
-def say(sentence: str, style: str = "") -> None:
-    """Write one line on stderr, whatever it holds."""
-    errors.print(
+def say(sentence: str, style: str = "", *, to: Console = errors) -> None:
+    """Write one line, whatever it holds, on stderr unless another console is named."""
+    to.print(
         printable(sentence), style=style, markup=False, highlight=False, emoji=False, soft_wrap=True
     )
 
 
 def printable(text: str) -> str:
-    """Keep a text from a file or a library in one line and from steering the terminal.
+    """Return a text from a file or a library in one line that cannot steer the terminal.
 
     A name may hold line ends, or escape sequences that clear the screen or hide what follows.
     """
     return _visible(" ".join(line.strip() for line in text.splitlines() if line.strip()))
 
 
+def printable_texts(value: Any) -> Any:
+    """Return plain data with every text in it made printable."""
+    if isinstance(value, Mapping):
+        return {name: printable_texts(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [printable_texts(one) for one in value]
+    return printable(value) if isinstance(value, str) else value
+
+
 class Harmless:
-    """What rich prints, in its lines, but with the same care for what names may hold."""
+    """Anything that rich can print, with nothing in its lines that steers the terminal."""
 
     def __init__(self, shown: RenderableType) -> None:
         self.shown = shown
@@ -149,24 +155,10 @@ def _visible(line: str) -> str:
 
 
 def in_options(message: str) -> str:
-    """Name the library's arguments in a message as the command line does."""
+    """Return a message with the library's arguments named as the command line does."""
     return NAMED.sub(lambda found: OPTION_OF[found[0]], message)
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Write one JSON document on stdout; what is not finite becomes null."""
-    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
-    sys.stdout.write(f"{text}\n")
-
-
-def _plain(value: Any) -> Any:
-    """Turn NumPy's numbers, arrays and paths into what JSON has."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, (str, int)) else str(value)
+    sys.stdout.write(f"{json_text(document)}\n")

@@ -43,7 +43,7 @@ from gferm.features.base import values_of
 from gferm.features.kernel import Kernel
 from gferm.features.space import FunctionSpace
 from gferm.losses import as_loss
-from gferm.solver.choice import SOLVERS, Settings, SolverChoice
+from gferm.solver.choice import LIBSVM, SOLVERS, Settings, SolverChoice
 from gferm.solver.problem import LearningProblem
 from gferm.solver.projection import Solution
 
@@ -195,7 +195,11 @@ def pose_rows(
             if model.epsilon is not None:  # else nothing was to be constrained
                 raise
     problem = LearningProblem(
-        rows.features(space, landmarks), targets, constraint, columns, settings_of(model)
+        rows.features(space, landmarks, in_rows=model.solver == LIBSVM),
+        targets,
+        constraint,
+        columns,
+        settings_of(model),
     )
     mass = float(rows.y.size if rows.weight is None else rows.weight.sum())
     return PosedRows(problem, members, rows.y, mass)

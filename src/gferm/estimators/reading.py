@@ -47,7 +47,7 @@ class TrainingRows:
     device: Device = CPU
 
     def features(
-        self, space: FunctionSpace, landmarks: Landmarks | None, smallest_part: float = 1.0
+        self, space: FunctionSpace, landmarks: Landmarks | None, **options: Any
     ) -> RowFeatures:
         """Return the rows as the solver takes them."""
         return space.features(
@@ -57,7 +57,7 @@ class TrainingRows:
             device=self.device,
             X_all=self.X_all,
             kept=self.kept,
-            smallest_part=smallest_part,
+            **options,
         )
 
 

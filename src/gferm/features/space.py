@@ -116,6 +116,7 @@ class FunctionSpace:
         X_all: Any = None,
         kept: npt.NDArray[np.bool_] | None = None,
         smallest_part: float = 1.0,
+        in_rows: bool = False,
     ) -> RowFeatures:
         """Choose the features of some rows.
 
@@ -130,10 +131,12 @@ class FunctionSpace:
             All rows, and which of them X holds.
         smallest_part : float
             The share of the rows that the smallest part to be learned has.
+        in_rows : bool
+            Whether to solve in the rows in any case.
         """
         given = self.kernel, self.fit_intercept, device, X, weight
         few = form_of(self.kernel, int(smallest_part * X.shape[0]), X.shape[1]) == "linear"
-        if landmarks is not None or few:
+        if landmarks is not None or (few and not in_rows):
             return self.summable(landmarks, device, X, weight)
         if self.kernel.is_linear:
             return WideFeatures.about_the_mean(LinearFeatures(*given))

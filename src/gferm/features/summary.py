@@ -147,7 +147,7 @@ def summarize_rows(
         cells = members.cells
         counts = [part.counts.ravel() for part in cells.partitions]
         counts += [cells.label_counts] * (2 * len(cells.scores))  # of Σ w and Σ w s
-        squares = [part.squares.ravel() for part in cells.partitions]
+        squares += [part.squares.ravel() for part in cells.partitions]
         scores = tuple(_sums_of(score, members) for score in members.scores)
     return Summary(
         moments=moments,

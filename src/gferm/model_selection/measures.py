@@ -130,6 +130,7 @@ def _ask(
         raise
     except Exception as error:
         what, remedy = str(error).rstrip("."), contract
+        what = what.replace("FairClassifier has", "FairClassifier with this loss has")
         if "sample_weight" in options and "sample_weight" in what:
             remedy = "Use one that takes sample_weight, or fit without."
         if "predict_proba" in what:

@@ -42,7 +42,9 @@ class KernelRows:
 
     def features(self, model: FairModel) -> RowFeatures:
         """Return the features of a model."""
-        return self.rows.features(FunctionSpace.of(model), self.landmarks, SMALLEST_PART)
+        return self.rows.features(
+            FunctionSpace.of(model), self.landmarks, smallest_part=SMALLEST_PART
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+<<<<<<< HEAD:tests/solver/test_summary.py
 from gferm.solver.assemble import linear_system
+=======
+>>>>>>> core:tests/features/test_summary.py
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -12,11 +15,18 @@ from scipy import sparse
 from gferm import Bins
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.constraint import build_contrasts, no_contrasts
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.contrasts import no_contrasts
+from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import SensitiveColumn
 from gferm.features.moments import Moments, sum_over
 from gferm.features.origin import Origin
 from gferm.features.summary import constrain, summarize_rows, total
+<<<<<<< HEAD:tests/solver/test_summary.py
+=======
+from tests.comparing import compare
+from tests.systems import by_cholesky, linear_system
+>>>>>>> core:tests/features/test_summary.py
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)
@@ -64,7 +74,7 @@ def scheme_of(name, weight=None, rows=slice(None)):
 
 def cells_of(scheme, rows, weight):
     columns = [SensitiveColumn(n, COLUMNS[n].values[rows]) for n in scheme.names]
-    return scheme.assign(Y[rows], columns, None if weight is None else weight[rows])
+    return sort_rows(scheme, Y[rows], columns, None if weight is None else weight[rows])
 
 
 def summarize(scheme, rows, weight, origin, kind=np.asarray):
@@ -83,7 +93,7 @@ def assert_same(found, expected):
         np.testing.assert_allclose(*pair, rtol=1e-10, atol=1e-10, err_msg=name)
     np.testing.assert_array_equal(found.counts, expected.counts)
     assert found.n_rows == expected.n_rows
-    for name in ("members", "mass", "rise"):
+    for name in ("members", "mass", "squares", "rise"):
         pair = getattr(found, name), getattr(expected, name)
         np.testing.assert_allclose(*pair, rtol=1e-10, atol=1e-10, err_msg=name)
     for one, other in zip(found.scores, expected.scores, strict=True):
@@ -112,13 +122,12 @@ def test_the_sums_of_any_parts_add_up_to_those_of_all_rows(part_of, name, weight
 @pytest.mark.parametrize("name", SCHEMES)
 def test_the_constraint_is_that_of_the_rows(name, weight, options):
     """Also where continuous attributes were first put in units of some of the rows."""
-    expected = build_contrasts(
+    expected = compare(
         cells_of(scheme_of(name, weight), np.arange(N), weight), Y, **OPTIONS[options]
     )
     first = scheme_of(name, weight, slice(7, 30))
     summary = summarize(first, np.arange(N), weight, origin_of(weight))
-    given = {"match": "prediction", "min_cell_size": 1, "epsilon_scale": "mean"}
-    cells, found, probe = constrain(summary, first, **given | OPTIONS[options])
+    cells, found, probe = constrain(summary, first, Comparison(Y_BINS, **OPTIONS[options]))
     assert list(map(vars, found.blocks)) == list(map(vars, expected.blocks))
     assert found.compared == expected.compared
     assert found.skipped == expected.skipped
@@ -126,38 +135,34 @@ def test_the_constraint_is_that_of_the_rows(name, weight, options):
     np.testing.assert_allclose(found.offset, expected.offset, atol=1e-11)
     # the columns of C sum to zero: no origin matters
     np.testing.assert_allclose(probe, X.T @ expected.columns.toarray(), atol=1e-11)
-    assert cells.n_samples == 0
+    assert cells.n_samples == N
+    assert cells.weighted == (weight is not None)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["alike", "weights"])
 @pytest.mark.parametrize("name", SCHEMES)
-def test_cells_without_rows_have_the_names_and_counts_of_cells_with_them(name, weight):
+def test_cells_of_sums_are_those_of_the_rows(name, weight):
     scheme = scheme_of(name, weight)
-    expected = cells_of(scheme, np.arange(N), weight)
+    expected = cells_of(scheme, np.arange(N), weight).cells
     summary = summarize(scheme, np.arange(N), weight, origin_of(weight))
-    cells, _, _ = constrain(
-        summary, scheme, match="prediction", min_cell_size=1, epsilon_scale="mean"
-    )
+    cells, _, _ = constrain(summary, scheme, Comparison(Y_BINS))
     assert cells.label_bins == expected.label_bins
     for found, other in zip(cells.partitions, expected.partitions, strict=True):
         assert (found.name, found.groups) == (other.name, other.groups)
         np.testing.assert_array_equal(found.counts, other.counts)
         np.testing.assert_allclose(found.weights, other.weights)
-    assert [score.name for score in cells.scores] == [score.name for score in expected.scores]
+        np.testing.assert_allclose(found.squares, other.squares)
+    np.testing.assert_array_equal(cells.label_counts, expected.label_counts)
+    assert cells.scores == expected.scores
     assert str(cells) == str(expected)
-    empty = scheme.without_rows()
-    assert empty.n_samples == 0
-    assert [part.counts.sum() for part in empty.partitions] == [0] * len(expected.partitions)
 
 
 def test_bins_with_few_rows_have_no_covariance():
     size = np.sort(np.bincount(np.digitize(Y, Y_BINS[1:-1])))[1]
     scheme = scheme_of("two continuous")
-    expected = build_contrasts(cells_of(scheme, np.arange(N), None), min_cell_size=size)
+    expected = compare(cells_of(scheme, np.arange(N), None), min_cell_size=size)
     summary = summarize(scheme, np.arange(N), None, origin_of())
-    _, found, _ = constrain(
-        summary, scheme, match="prediction", min_cell_size=size, epsilon_scale="mean"
-    )
+    _, found, _ = constrain(summary, scheme, Comparison(Y_BINS, min_cell_size=size))
     assert found.skipped
     assert found.skipped == expected.skipped
 
@@ -166,8 +171,9 @@ def test_bins_with_few_rows_have_no_covariance():
 def test_solving_leaves_the_sums_as_they_are(fit_intercept):
     summary = summarize(None, np.arange(N), None, origin_of(fit_intercept=fit_intercept))
     before = summary.moments.scatter.copy()
-    system = summary.system(np.zeros((D, 0)), fit_intercept=fit_intercept)
-    system.factorize(1.0)
+    nothing = np.zeros((D, 0))
+    system, _ = summary.moments.system(nothing, None, None, fit_intercept=fit_intercept)
+    by_cholesky(system, 1.0)
     np.testing.assert_array_equal(summary.moments.scatter, before)
 
 
@@ -176,9 +182,7 @@ def test_solving_leaves_the_sums_as_they_are(fit_intercept):
 def test_units_of_continuous_attributes_are_those_of_all_rows(name, weight):
     first = scheme_of(name, weight, slice(0, 9))
     summary = summarize(first, np.arange(N), weight, origin_of(weight))
-    cells, _, _ = constrain(
-        summary, first, match="prediction", min_cell_size=1, epsilon_scale="mean"
-    )
+    cells, _, _ = constrain(summary, first, Comparison(Y_BINS))
     expected = scheme_of(name, weight).sensitive_bins
     for found, bins in zip(cells.scheme.sensitive_bins, expected, strict=True):
         assert type(found) is type(bins)
@@ -192,13 +196,12 @@ def test_units_of_continuous_attributes_are_those_of_all_rows(name, weight):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["alike", "weights"])
 def test_the_system_is_that_of_the_rows(weight, fit_intercept, kind):
     scheme, rows = scheme_of("crossed", weight), kind(X)
-    contrasts = build_contrasts(cells_of(scheme, np.arange(N), weight))
+    contrasts = compare(cells_of(scheme, np.arange(N), weight))
     expected = linear_system(rows, Y, contrasts.columns, weight=weight, fit_intercept=fit_intercept)
     origin = Origin.near_the_mean(X[:9], Y[:9, None], None, fit_intercept=fit_intercept)
     parts = [summarize(scheme, part, weight, origin, kind) for part in np.split(np.arange(N), 4)]
-    options = {"match": "prediction", "min_cell_size": 1, "epsilon_scale": "mean"}
-    _, _, probe = constrain(total(parts), scheme, **options)
-    found = total(parts).system(probe, fit_intercept=fit_intercept)
+    _, _, probe = constrain(total(parts), scheme, Comparison(Y_BINS))
+    found, _ = total(parts).moments.system(probe, None, None, fit_intercept=fit_intercept)
     for name in ("matrix", "probe", "steering", "anchor"):
         pair = getattr(found, name), getattr(expected, name)
         np.testing.assert_allclose(*pair, atol=1e-10, err_msg=name)
@@ -219,10 +222,10 @@ def test_without_a_scheme_there_are_only_moments():
 @pytest.mark.parametrize("name", ["one attribute", "mixed"])
 def test_rows_without_two_groups_leave_nothing_to_compare(name):
     scheme, rows = scheme_of(name), np.flatnonzero(COLUMNS["sex"].values == "f")
-    options = {"match": "prediction", "min_cell_size": 1, "epsilon_scale": "mean"}
+    comparison = Comparison(Y_BINS)
     with pytest.raises(NothingToCompareError, match="a single group with rows, \\['f'\\]"):
-        constrain(summarize(scheme, rows, None, origin_of()), scheme, **options)
+        constrain(summarize(scheme, rows, None, origin_of()), scheme, comparison)
     both = summarize(scheme, rows, None, origin_of())
     others = np.flatnonzero(COLUMNS["sex"].values == "m")
     both += summarize(scheme, others, None, origin_of())
-    assert constrain(both, scheme, **options)[1].n_contrasts > 0
+    assert constrain(both, scheme, comparison)[1].n_contrasts > 0

@@ -1,13 +1,13 @@
-"""A table as plain data: words in rows, and how numbers become words.
+"""A printed table: words in rows and columns, how numbers become words, and the table as HTML.
 
-Nothing here knows how a table is shown (terminal.py, markup.py, html.py) or where its numbers come
-from.
+Nothing here knows where the numbers come from; terminal.py shows a table where room is scarce.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from html import escape
 from math import floor, isfinite, log10
 
 MISSING = "–"
@@ -37,8 +37,8 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """A table.
+class PrintedTable:
+    """A table for people.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Sheet:
                         f"{self.name} has {len(self.columns)} columns, but a row has {row}."
                     )
 
-    def without(self, place: int) -> Sheet:
+    def without(self, place: int) -> PrintedTable:
         """Return the table without one of its columns."""
         sections = tuple(
             replace(section, rows=tuple(row[:place] + row[place + 1 :] for row in section.rows))
@@ -87,8 +87,36 @@ class Sheet:
         return found
 
 
+def to_html_table(table: PrintedTable) -> str:
+    """Return a table and the list of its notes as HTML, without its title, which a page gives."""
+    groups = "".join(f'<th colspan="{n}">{escape(name)}</th>' for name, n in table.groups)
+    names = "".join(f'<th scope="col">{escape(column.name)}</th>' for column in table.columns)
+    lines = [
+        # what scrolls sideways can be reached with the keyboard
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">',
+        f"<table>\n<thead><tr>{groups}</tr><tr>{names}</tr></thead>",
+    ]
+    for section in table.sections:
+        lines.append("<tbody>")
+        if section.title:
+            span = f'<th class="section" colspan="{len(table.columns)}">'
+            lines.append(f"<tr>{span}{escape(section.title)}</th></tr>")
+        for row in section.rows:
+            lines.append(f"<tr>{''.join(map(_cell, row))}</tr>")
+        lines.append("</tbody>")
+    lines.append("</table></div>")
+    if table.notes:
+        lines.append(f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in table.notes)}</ul>")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    tag = '<td class="far">' if text.endswith(FAR) else "<td>"
+    return f"{tag}{escape(text)}</td>"
+
+
 def number(value: float | None, digits: int) -> str:
-    """Write a number with a fixed number of digits, and with a minus sign that is one."""
+    """Return a number with a fixed number of digits, and with a minus sign that is one."""
     if value is None or value != value:  # NaN
         return MISSING
     text = f"{value:.{digits}f}"
@@ -96,7 +124,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def signed(value: float | None, digits: int) -> str:
-    """Write a difference: its sign is what matters."""
+    """Return a difference with its sign, which is what matters."""
     text = number(value, digits)
     nothing_to_sign = text == MISSING or text.startswith("−") or float(text) == 0
     return text if nothing_to_sign else f"+{text}"
@@ -111,5 +139,5 @@ def decimals(values: Iterable[float | None], digits: int = 3) -> int:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """Write a number with as many decimals as show ``digits`` digits of it."""
+    """Return a number with as many decimals as show ``digits`` digits of it."""
     return number(value, decimals([value], digits))

@@ -2,11 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+<<<<<<< HEAD:tests/solver/test_moments.py
 from gferm.solver.assemble import linear_system
+=======
+>>>>>>> core:tests/features/test_moments.py
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -19,6 +21,7 @@ from gferm.features.landmarks import KernelRows
 from gferm.features.moments import Moments, sum_over, training_moments
 from gferm.features.origin import Origin
 from gferm.solver.crossval import Fold
+from tests.systems import linear_system
 
 N, D = 40, 4
 WIDTH = D + 2 + 1  # features, targets, and a one
@@ -58,8 +61,7 @@ def systems(rows, parts, *, fit_intercept, alpha=1.0):
     """The system of each part by what is taken away, and as `linear_system` assembles it."""
     columns = [rows.columns(part) for part in parts]
     folds = [
-        Fold(part, np.empty(0, dtype=int), SimpleNamespace(columns=C))
-        for part, C in zip(parts, columns, strict=True)
+        Fold(part, np.empty(0, dtype=int), None, C) for part, C in zip(parts, columns, strict=True)
     ]
     options = {"fit_intercept": fit_intercept}
     found = training_moments(

@@ -1,12 +1,11 @@
-"""Reading a table: a CSV or Parquet file in, a pandas data frame with sound names out.
+"""Reading: a CSV or Parquet file in, a pandas data frame without two columns of a name out.
 
 A CSV has names in its first line, is in UTF-8 with or without a byte order mark, may be packed
 (.gz, .bz2, .zst) and separates by comma, semicolon, tab or bar, whichever its first line has most
 of. Where it is a semicolon, numbers may have a decimal comma. Empty cells and the words of MISSING
 are missing values.
 
-Which column is what, and whether its values are fit for it, is said elsewhere (roles.py,
-features.py).
+roles.py and preparation.py check which column is what, and whether its values are fit for that.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from gferm.cli.terminal import InputError
+from gferm.exceptions import InputError
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "<NA>")
 SEPARATORS = ",;\t|"
@@ -35,7 +34,7 @@ INDEX_NAME = re.compile(r"__index_level_\d+__")  # pandas keeps an index in a Pa
 
 
 def read_table(path: Path, *, as_text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a CSV or Parquet file.
+    """Return the table in a CSV or Parquet file.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def _read_csv(path: Path, as_text: Collection[str]) -> pa.Table:
 
 
 def _first_text(path: Path) -> str:
-    """Unpack and decode the start of a file."""
+    """Return the start of a file, unpacked and decoded."""
     try:
         with pa.input_stream(path, compression="detect") as stream:
             start: bytes = stream.read(PEEK)
@@ -162,7 +161,7 @@ def _has_decimal_commas(start: str) -> bool:
 
 
 def _require_header(names: list[str], path: Path) -> None:
-    """Refuse a first line of nothing but numbers: it is a row, and would be lost."""
+    """Raise an error if the first line is nothing but numbers: it is a row, and would be lost."""
     given = [name for name in names if name]
     if given and all(_is_number(name) for name in given):
         shown = ", ".join(given[:3])
@@ -193,7 +192,7 @@ def _without_index(table: pa.Table) -> pa.Table:
 
 
 def _to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Convert columns; numbers of any kind, and nothing at all, become what NumPy computes with."""
+    """Return a data frame; decimals, and columns without any value, become doubles."""
     for place, field in enumerate(table.schema):
         column, kind = table.column(place), field.type
         if pa.types.is_null(kind) or pa.types.is_decimal(kind):

@@ -12,18 +12,23 @@ else is refused before skops looks at it, so nothing in it is imported or run.
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
 import gferm
-from gferm.cli.terminal import InputError
-from gferm.cli.whole_file import whole_file
+from gferm.arrays import Array
+from gferm.exceptions import InputError
+from gferm.json_ready import json_text
+from gferm.tables.roles import Task
+from gferm.tables.write import whole_file
 
 FORMAT = 1
 PAGE, SCHEMA = "gferm.json", "schema.json"
@@ -42,10 +47,9 @@ GFERM_TYPES = (
     "gferm.fairness.cells.CellScheme",
     "gferm.fairness.cells.Cells",
     "gferm.fairness.cells.Partition",
-    "gferm.fairness.cells.Score",
-    "gferm.cli.features.TablePreparation",
+    "gferm.tables.preparation.TablePreparation",
     "gferm.fairness.constraint.Block",
-    "gferm.fairness.constraint.Contrasts",
+    "gferm.fairness.constraint.Constraint",
     "gferm.estimators.classifier.FairClassifier",
     "gferm.estimators.regressor.FairRegressor",
     "gferm.fairness.pair_norm.PairNorm",
@@ -92,7 +96,7 @@ class SavedModel:
     """
 
     pipeline: Pipeline
-    task: str
+    task: Task
     target: str
     sensitive: tuple[str, ...]
     categorical: tuple[str, ...]
@@ -110,6 +114,32 @@ class SavedModel:
         """What turns a table into that matrix."""
         return self.pipeline[0]
 
+    @property
+    def as_text(self) -> tuple[str, ...]:
+        """Columns that are read as text: those of words, and numbers taken as words."""
+        return (*self.words, *self.categorical)
+
+    def prepare(self, table: pd.DataFrame) -> Array:
+        """Return the matrix of a table; warn of words that were not seen in training."""
+        matrix: Array = self.preparation.transform(table)
+        for column, (rows, word) in self.preparation.unseen(table).items():
+            warnings.warn(
+                f"column {column!r} has {rows} rows with words not seen in training, such as "
+                f"{word!r:.40}; they count as none of its categories.",
+                stacklevel=2,
+            )
+        return matrix
+
+    def bins(self, attributes: Sequence[str]) -> dict[str, Any]:
+        """Return y_bins of the fit, and s_bins if it had these sensitive attributes."""
+        if self.model.cells_ is None:
+            return {}
+        scheme = self.model.cells_.scheme
+        found: dict[str, Any] = {"y_bins": scheme.label_bins}
+        if tuple(attributes) == tuple(scheme.names):
+            found["s_bins"] = dict(zip(scheme.names, scheme.sensitive_bins, strict=True))
+        return found
+
 
 def save_model(model: SavedModel, path: Path) -> None:
     """Write a model file, whole or not at all."""
@@ -121,11 +151,11 @@ def save_model(model: SavedModel, path: Path) -> None:
     with whole_file(path) as part:
         dump(lean, part)
         with zipfile.ZipFile(part, "a") as archive:
-            archive.writestr(PAGE, json.dumps(versions | page, indent=2, ensure_ascii=False))
+            archive.writestr(PAGE, json_text(versions | page))
 
 
 def load_model(path: Path) -> SavedModel:
-    """Read a model file of this version, trusting no type but those above.
+    """Return the model in a file of this version; no type but those above is trusted.
 
     Raises
     ------
@@ -152,7 +182,7 @@ def load_model(path: Path) -> SavedModel:
 
 
 def _read_pages(path: Path) -> tuple[dict[str, Any], Any]:
-    """Read both JSON documents; nothing else is touched."""
+    """Return both JSON documents; nothing else in the file is touched."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a model file that `gferm fit` wrote.")
     if not path.exists():
@@ -176,7 +206,7 @@ def _read_pages(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def _require_version(page: Mapping[str, Any], path: Path) -> None:
-    """Refuse what another version wrote: its classes may differ, and its predictions with them."""
+    """Raise an error if another version wrote it: its classes and predictions may differ."""
     if page.get("format") != FORMAT:
         raise InputError(
             f"{path} has format {str(page.get('format'))!r:.20} of model files, and gferm "
@@ -202,7 +232,7 @@ def _require_trusted(schema: Any, path: Path) -> None:
 
 
 def _types(schema: Any) -> Iterator[tuple[str, str]]:
-    """Return the type and the kind of every node of a skops schema, however deep."""
+    """Yield the type and the kind of every node of a skops schema, however deep."""
     left = [schema]
     while left:
         node = left.pop()

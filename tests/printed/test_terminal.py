@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gferm.sheets.layout import Column, Section, Sheet
-from gferm.sheets.terminal import SHORTEST, to_terminal
+from gferm.printed.table import Column, PrintedTable, Section
+from gferm.printed.terminal import SHORTEST, to_terminal
 from tests.reproduction.synthetic import make_sheets
 
 
@@ -88,13 +88,17 @@ def test_what_matters_least_is_left_out_first(sheets):
 
 def test_markup_in_a_cell_is_text():
     name = "[red]a[/red]"
-    sheet = Sheet("x", name, (Column("", "n"), Column("", "v")), (Section(name, ((name, name),)),))
+    sheet = PrintedTable(
+        "x", name, (Column("", "n"), Column("", "v")), (Section(name, ((name, name),)),)
+    )
     assert sum(line.count(name) for line in printed(sheet, 80)) == 4
 
 
 def test_long_names_of_rows_are_broken():
     name = "a claim that goes on " * 5
-    sheet = Sheet("x", "X", (Column("", "claim"), Column("", "v")), (Section("", ((name, "7"),)),))
+    sheet = PrintedTable(
+        "x", "X", (Column("", "claim"), Column("", "v")), (Section("", ((name, "7"),)),)
+    )
     lines = printed(sheet, SHORTEST + 2)
     assert " ".join(" ".join(lines).split()).count("a claim that") == 5
     assert max(map(cell_len, lines)) <= SHORTEST + 2

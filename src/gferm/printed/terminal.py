@@ -1,4 +1,4 @@
-"""A Sheet for the terminal: columns that fit, and the names of those that do not.
+"""A printed table for the terminal: columns that fit, and the names of those that do not.
 
 ────── error ──────      groups, over their columns
 paper  ours    diff      names, broken into lines
@@ -18,51 +18,51 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from gferm.sheets.layout import Sheet
+from gferm.printed.table import PrintedTable
 
 NARROWEST = 4  # the name of a column is not broken into shorter lines than this …
 SHORTEST = 16  # … and that of a row not into shorter ones than this
 
 
-def to_terminal(sheet: Sheet, *, width: int | None = None) -> _AsWide:
+def to_terminal(table: PrintedTable, *, width: int | None = None) -> _AsWide:
     """Return what a rich console prints, with ``crop=False``: a number is never cut short.
 
     Parameters
     ----------
-    sheet : Sheet
+    table : PrintedTable
     width : int, default=None
         Room for a line; optional columns that do not fit are named below instead.
     """
     if width is not None:
-        sheet = _narrowed(sheet, width)
-    frame = _Frame.of(sheet, width)
+        table = _narrowed(table, width)
+    frame = _Frame.of(table, width)
     groups = [
         # an accent takes no room of its own
         f" {name} ".center(span + len(name) - cell_len(name), "─") if name and n > 1 else name
-        for (name, n), span in zip(sheet.groups, frame.spans, strict=True)
+        for (name, n), span in zip(table.groups, frame.spans, strict=True)
     ]
-    parts: list[Any] = [Text(sheet.title, style="bold"), _grid([groups], frame.spans, "bold")]
+    parts: list[Any] = [Text(table.title, style="bold"), _grid([groups], frame.spans, "bold")]
     parts += [_grid(frame.names, frame.widths, "bold"), Text("─" * frame.total)]
-    for i, section in enumerate(sheet.sections):
+    for i, section in enumerate(table.sections):
         if i:
             parts.append(Text(""))
         if section.title:
             parts.append(Text(section.title, style="italic"))
         parts.append(_grid(section.rows, frame.widths))
-    notes = [Text(note, style="dim") for note in sheet.notes]
+    notes = [Text(note, style="dim") for note in table.notes]
     if width is not None and frame.total > width:
         notes.append(Text(f"This table needs a terminal of {frame.total} columns.", style="dim"))
     return _AsWide(frame.total, Group(*parts), Group(Text(""), *notes, Text("")))
 
 
 @dataclass(frozen=True)
-class FittingSheet:
+class FittingTable:
     """A table that a console prints in the room it has."""
 
-    sheet: Sheet
+    table: PrintedTable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield to_terminal(self.sheet, width=options.max_width)
+        yield to_terminal(self.table, width=options.max_width)
 
 
 @dataclass(frozen=True)
@@ -97,24 +97,24 @@ class _Frame:
     spans: list[int]
 
     @classmethod
-    def of(cls, sheet: Sheet, room: int | None = None) -> _Frame:
-        """Make columns as wide as what is in them; names of rows give way where room is scarce."""
+    def of(cls, table: PrintedTable, room: int | None = None) -> _Frame:
+        """Return columns as wide as what is in them; row names give way where room is scarce."""
         heads, widths = [], []
-        for j, column in enumerate(sheet.columns):
-            below = [cell_len(row[j]) for section in sheet.sections for row in section.rows]
+        for j, column in enumerate(table.columns):
+            below = [cell_len(row[j]) for section in table.sections for row in section.rows]
             heads.append(wrap(column.name, max([NARROWEST, *below]), break_long_words=False))
             widths.append(max([*below, *map(cell_len, heads[-1])], default=0))
         depth = max(map(len, heads))
         names = list(zip(*([""] * (depth - len(head)) + head for head in heads), strict=True))
         stop = 0
-        for name, n in sheet.groups:  # the last column of a group makes room for its name
+        for name, n in table.groups:  # the last column of a group makes room for its name
             start, stop = stop, stop + n
             name_width = cell_len(name) + (4 if n > 1 else 0)
             widths[stop - 1] += max(name_width - _span(widths[start:stop]), 0)
         if room is not None:
             widths[0] = max(widths[0] - max(_span(widths) - room, 0), min(widths[0], SHORTEST))
         spans, stop = [], 0
-        for _, n in sheet.groups:
+        for _, n in table.groups:
             start, stop = stop, stop + n
             spans.append(_span(widths[start:stop]))
         return cls(names, widths, spans)
@@ -129,19 +129,19 @@ def _span(widths: Sequence[int]) -> int:
     return sum(widths) + len(widths) - 1
 
 
-def _narrowed(sheet: Sheet, width: int) -> Sheet:
+def _narrowed(table: PrintedTable, width: int) -> PrintedTable:
     """Leave out optional columns until a line fits, and say which."""
-    kept = sheet
+    kept = table
     while _Frame.of(kept, width).total > width:
         place = max(range(len(kept.columns)), key=lambda j: kept.columns[j].optional)
         if not kept.columns[place].optional:
             break
         kept = kept.without(place)
-    left_out = [f"{c.group}, {c.name}" for c in sheet.columns if c not in kept.columns]
+    left_out = [f"{c.group}, {c.name}" for c in table.columns if c not in kept.columns]
     if not left_out:
-        return sheet
+        return table
     hint = f"In the files, and in a wider terminal, besides: {'; '.join(left_out)}."
-    return replace(kept, notes=(*sheet.notes, hint))
+    return replace(kept, notes=(*table.notes, hint))
 
 
 def _grid(rows: Sequence[Sequence[str]], widths: Sequence[int], style: str = "") -> Table:

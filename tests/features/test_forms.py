@@ -1,14 +1,17 @@
 """The kernel form and the linear form are the same problem."""
 
-import gferm.solver.assemble as assemble
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
+import gferm.features.moments as moments
 from gferm import FairRegressor
 from gferm.arrays.blocks import row_blocks
+from gferm.features.kernel import Kernel
+from tests.comparing import compared_by
 from tests.problems import make_problem
+from tests.systems import by_cholesky, by_spectrum, kernel_system, linear_system
 
 
 @pytest.fixture
@@ -22,39 +25,35 @@ def problem():
 def test_both_forms_reduce_to_the_same_numbers(problem, fit_intercept, weighted, alpha):
     X, y = problem.X, problem.y
     model = FairRegressor(kernel="linear", y_bins=3).fit(X, y, sensitive_features=problem.s)
-    columns = model.contrasts_.columns
     weight = None
     if weighted:  # contrasts must be weighted means too: scale each row by its weight
         weight = np.random.default_rng(0).uniform(0.5, 2, y.size)
         model.fit(X, y, sensitive_features=problem.s, sample_weight=weight)
-        columns = model.contrasts_.columns
+    columns = compared_by(model, y, problem.s, weight).columns
     options = {"weight": weight, "fit_intercept": fit_intercept}
-    by_features = assemble.linear_system(X, y, columns, **options).factorize(alpha).reduce()
-    by_kernel = assemble.kernel_system(X @ X.T, y, columns, **options).factorize(alpha).reduce()
-    by_spectrum = assemble.kernel_system(X @ X.T, y, columns, **options).diagonalize(alpha).reduce()
+    features = by_cholesky(linear_system(X, y, columns, **options), alpha).reduce()
+    kernel = by_cholesky(kernel_system(X @ X.T, y, columns, **options), alpha).reduce()
+    spectrum = by_spectrum(kernel_system(X @ X.T, y, columns, **options), alpha).reduce()
     nu = np.random.default_rng(1).normal(size=columns.shape[1]) / 10
-    for other in (by_kernel, by_spectrum):
-        np.testing.assert_allclose(by_features.gram, other.gram, atol=1e-10)
-        np.testing.assert_allclose(by_features.contrasts, other.contrasts, atol=1e-10)
-        assert by_features.objective(nu) == pytest.approx(other.objective(nu))
-        assert by_features.risk(nu) == pytest.approx(other.risk(nu))
+    for other in (kernel, spectrum):
+        np.testing.assert_allclose(features.gram, other.gram, atol=1e-10)
+        np.testing.assert_allclose(features.contrasts, other.contrasts, atol=1e-10)
+        assert features.objective(nu) == pytest.approx(other.objective(nu))
+        assert features.risk(nu) == pytest.approx(other.risk(nu))
         x = other.coefficients(nu)
         weights = other.restore(x) @ X
-        np.testing.assert_allclose(by_features.coefficients(nu), weights, atol=1e-9)
-        assert by_features.intercepts(by_features.coefficients(nu)) == pytest.approx(
-            other.intercepts(x)
-        )
+        np.testing.assert_allclose(features.coefficients(nu), weights, atol=1e-9)
+        assert features.intercepts(features.coefficients(nu)) == pytest.approx(other.intercepts(x))
 
 
 def test_a_spectrum_gives_every_alpha_what_its_own_cholesky_gives(problem):
     model = FairRegressor(gamma=0.2, y_bins=3)
     model.fit(problem.X, problem.y, sensitive_features=problem.s)
-    kernel, columns = model._kernel(), model.contrasts_.columns
-    spectral = assemble.kernel_system(kernel(problem.X), problem.y, columns).diagonalize(1.0)
+    kernel = Kernel.of(model)
+    columns = compared_by(model, problem.y, problem.s).columns
+    spectral = by_spectrum(kernel_system(kernel(problem.X), problem.y, columns), 1.0)
     for alpha in 10.0 ** np.arange(-3, 4):
-        direct = (
-            assemble.kernel_system(kernel(problem.X), problem.y, columns).factorize(alpha).reduce()
-        )
+        direct = by_cholesky(kernel_system(kernel(problem.X), problem.y, columns), alpha).reduce()
         reduced = spectral.shifted(alpha).reduce()
         np.testing.assert_allclose(reduced.gram, direct.gram, atol=1e-9)
         np.testing.assert_allclose(reduced.contrasts, direct.contrasts, atol=1e-9)
@@ -69,7 +68,7 @@ def test_blocks_do_not_change_a_linear_fit(problem, monkeypatch, rows_per_block,
     expected = FairRegressor(kernel="linear", y_bins=3, epsilon=0.1)
     expected.fit(problem.X, problem.y, sensitive_features=problem.s)
     monkeypatch.setattr(
-        assemble, "row_blocks", lambda n, d: row_blocks(n, d, doubles=rows_per_block * d)
+        moments, "row_blocks", lambda n, d, _: row_blocks(n, d, doubles=rows_per_block * d)
     )
     model = FairRegressor(kernel="linear", y_bins=3, epsilon=0.1)
     model.fit(kind(problem.X), problem.y, sensitive_features=problem.s)

@@ -1,0 +1,1 @@
+"""Tables for people: words in rows and columns, on a terminal or a page. Not data: see tables."""

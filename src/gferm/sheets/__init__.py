@@ -1,1 +1,0 @@
-"""Tables as plain data, and their ways onto a terminal, a page and paper."""
