@@ -219,7 +219,7 @@ def _assumptions(rows: HeldOutRows, model: FairModel) -> list[str]:
             f"y lies in {rows.span}; that no other label lies outside is an assumption. Pass "
             "y_range= to state it."
         )
-    if not model._kernel().is_semidefinite:
+    if not Kernel.of(model).is_semidefinite:
         found.append(
             f"kernel={model.kernel!r} is positive semi-definite beyond the training rows, on which "
             "it was checked."
