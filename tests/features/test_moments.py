@@ -5,10 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-<<<<<<< HEAD:tests/solver/test_moments.py
-from gferm.solver.assemble import linear_system
-=======
->>>>>>> core:tests/features/test_moments.py
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse

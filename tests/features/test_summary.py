@@ -4,10 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-<<<<<<< HEAD:tests/solver/test_summary.py
-from gferm.solver.assemble import linear_system
-=======
->>>>>>> core:tests/features/test_summary.py
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -22,11 +18,8 @@ from gferm.fairness.sensitive import SensitiveColumn
 from gferm.features.moments import Moments, sum_over
 from gferm.features.origin import Origin
 from gferm.features.summary import constrain, summarize_rows, total
-<<<<<<< HEAD:tests/solver/test_summary.py
-=======
 from tests.comparing import compare
 from tests.systems import by_cholesky, linear_system
->>>>>>> core:tests/features/test_summary.py
 
 N, D = 60, 4
 RNG = np.random.default_rng(0)

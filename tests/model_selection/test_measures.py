@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import get_scorer
 
-<<<<<<< HEAD
-from gferm import Bins, metrics
-from gferm.estimators.reading import TrainingData
-=======
 from gferm import Bins, FairClassifier, FairRegressor, metrics
 from gferm.estimators.reading import TrainingRows
->>>>>>> core
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.contrasts import no_contrasts
 from gferm.fairness.membership import sort_rows

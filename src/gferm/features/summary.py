@@ -139,9 +139,7 @@ def summarize_rows(
     """Take all sums over the rows, in one pass over blocks."""
     columns = no_contrasts(X.shape[0]) if members is None else _indicators(members)
     moments, seen = sum_with_columns(X, targets, weight, origin, columns, device=device)
-    d = len(moments.shift)
-    counts: list[npt.NDArray[np.intp]] = []
-    squares: list[Array] = []
+    d, counts, squares = len(moments.shift), [], [np.zeros(0)]
     scores: tuple[ScoreSums, ...] = ()
     if members is not None:
         cells = members.cells
@@ -155,7 +153,7 @@ def summarize_rows(
         members=seen[:d].copy(),
         counts=np.concatenate([np.zeros(0, dtype=np.intp), *counts]),
         mass=seen[-1].copy(),
-        squares=np.concatenate([np.zeros(0), *squares]),
+        squares=np.concatenate(squares),
         rise=seen[d].copy(),
         scores=scores,
         weighted=weight is not None,
