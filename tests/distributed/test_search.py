@@ -14,7 +14,7 @@ from gferm import Bins, FairClassifierCV, FairRegressor, FairRegressorCV, distri
 from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.metrics import loss_general_fairness
 from gferm.streaming import Chunk, search_stream
-from gferm.streaming.folds import fold_of
+from gferm.streaming.source import fold_of
 from tests.distributed.rows import (
     AGE,
     CHUNKS,
