@@ -106,7 +106,7 @@ def count_attributes(sensitive_features: Any) -> int:
 
 
 @contextmanager
-def naming_partition(number: int) -> Iterator[None]:
+def errors_in_partition(number: int) -> Iterator[None]:
     """Name the partition in which an error arose."""
     try:
         yield

@@ -27,7 +27,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from gferm.distributed.bin_sketch import BinSketch, sketch_rows
-from gferm.distributed.dask_partitions import naming_partition
+from gferm.distributed.dask_partitions import errors_in_partition
 from gferm.estimators.agreement import Agreement
 from gferm.estimators.reading import read_rows
 from gferm.estimators.regressor import FairRegressor
@@ -56,7 +56,7 @@ class FirstPartition:
 
 def sketch_partition(number: int, model: FairRegressor, y: Any, s: Any, weight: Any) -> BinSketch:
     """Sketch labels and attributes; a column of zeros stands for the features."""
-    with naming_partition(number):
+    with errors_in_partition(number):
         chunk = _read(clone(model), np.zeros((len(y), 1)), y, s, weight, first=True)
         if chunk is None:
             return BinSketch((0,), (len(y),))
@@ -71,7 +71,7 @@ def take_rows(
     number: int, model: FairRegressor, X: Any, y: Any, weight: Any, rows: npt.NDArray[np.intp]
 ) -> Any:
     """Return the features of some of the rows that count."""
-    with naming_partition(number):
+    with errors_in_partition(number):
         return read_rows(clone(model), X, y, weight).X[rows]
 
 
@@ -86,7 +86,7 @@ def open_partition(
     weight: Any,
 ) -> FirstPartition | None:
     """Settle what is not known, unless no row counts."""
-    with naming_partition(number):
+    with errors_in_partition(number):
         models = [clone(model) for model in models]  # reading sets features, and others may read
         chunk = _read(models[0], X, y, s, weight, first=True)
         if chunk is None:
@@ -98,7 +98,7 @@ def sum_partition(
     number: int, task: SumTask, before: int, X: Any, y: Any, s: Any, weight: Any
 ) -> FoldSums | None:
     """Take the sums of a partition; None if no row counts."""
-    with naming_partition(number):
+    with errors_in_partition(number):
         chunk = _read(task.models[0], X, y, s, weight, first=False)
         return None if chunk is None else task.sum_folds(chunk, before)
 

@@ -211,7 +211,7 @@ def _add_chunk(
     model: FairModel, before: Stream | None, given: tuple[Any, Any, Any, Any]
 ) -> Stream | None:
     """Return the stream with one more chunk; None if no row had a weight so far."""
-    with naming_chunk(1 if before is None else before.n_chunks + 1):
+    with errors_in_chunk(1 if before is None else before.n_chunks + 1):
         if before is None:
             chunk = read_chunk(model, *given, first=True)
             if chunk is None:
@@ -267,7 +267,7 @@ def _forget(model: FairModel) -> None:
 
 
 @contextmanager
-def naming_chunk(number: int, place: str | None = None) -> Iterator[None]:
+def errors_in_chunk(number: int, place: str | None = None) -> Iterator[None]:
     """Name the chunk in which an error arose."""
     try:
         yield

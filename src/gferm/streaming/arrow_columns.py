@@ -1,7 +1,7 @@
 """Columns of Arrow tables: which is what, and what it holds as numbers.
 
     ArrowRoles + schema → ArrowRoles with settled features    names and types are checked
-    ArrowRoles + tables → Chunk                                 X in the order of the features
+    ArrowRoles + tables → Chunk                               X in the order of the features
 
 Where the tables come from is said in parquet.py and arrow.py.
 """
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gferm.streaming.chunks import Chunk
 
-Values = npt.NDArray[Any]
+ColumnValues = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ArrowRoles:
         )
 
 
-def read_column(table: Any, name: str, *, number: bool = False) -> Values:
+def read_column(table: Any, name: str, *, number: bool = False) -> ColumnValues:
     """Return a column's values; NumPy knows no decimals, and no booleans with gaps."""
     from pyarrow import float64, types
 
@@ -123,11 +123,11 @@ def read_column(table: Any, name: str, *, number: bool = False) -> Values:
     kind = _value_type(column.type)
     if types.is_decimal(kind) or (number and types.is_boolean(kind)):
         column = column.cast(float64())
-    values: Values = column.to_numpy()
+    values: ColumnValues = column.to_numpy()
     return values
 
 
-def _joined(columns: Sequence[Values]) -> Values:
+def _joined(columns: Sequence[ColumnValues]) -> ColumnValues:
     return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
@@ -158,7 +158,7 @@ def _require_numbers(place: str, schema: Any, features: Sequence[str]) -> None:
         )
 
 
-def _require_finite(place: str, name: str, column: Values) -> None:
+def _require_finite(place: str, name: str, column: ColumnValues) -> None:
     """Name the column: later on, it is one of many in X."""
     with np.errstate(invalid="ignore", over="ignore"):
         if np.isfinite(column.sum()):

@@ -20,7 +20,7 @@ from gferm.arrays import Array
 from gferm.arrays.threads import map_ahead
 from gferm.estimators.base import comparison_of
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Stream, naming_chunk, read_chunk
+from gferm.estimators.streaming import Stream, errors_in_chunk, read_chunk
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.features.landmarks import draw_rows
@@ -136,7 +136,7 @@ class _ChunkReader:
 
     def _sum(self, chunk: _NumberedChunk) -> FoldSums | None:
         """Return the sums of a chunk; None if no row has a weight."""
-        with naming_chunk(chunk.number, chunk.place):
+        with errors_in_chunk(chunk.number, chunk.place):
             rows = read_chunk(self.models[0], *chunk.given, first=self.task is None)
             if rows is None:
                 return None

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gferm.estimators.agreement import require_same_parameters
 from gferm.estimators.base import FairModel
 from gferm.estimators.messages import share_features, unchanged_on_error, warn_about_fit
 from gferm.estimators.parameters import check_parameters
@@ -121,7 +122,9 @@ def search_stream(
 def fit_by_sums(model: Model, source: Source) -> Model:
     """Solve a model from the sums of all rows; its parameters have been checked."""
     with unchanged_on_error(model):
-        ((model.stream_,),) = source.streams([model])
+        ((stream,),) = source.streams([model])
+        require_same_parameters(model, stream.agreement)  # a source may run a user's code
+        model.stream_ = stream
         solution = solve_stream(model)
     warn_about_fit(model, [solution])
     return model

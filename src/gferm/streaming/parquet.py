@@ -1,4 +1,8 @@
-"""Rows of Parquet files, a row group at a time."""
+"""Rows of Parquet files: a row group is a chunk, and bins and landmarks are those of all rows.
+
+path → files → (file, row group, rows) …           from their metadata
+row group → ArrowRoles → Chunk                     one at a time
+"""
 
 from __future__ import annotations
 
