@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dask.delayed import delayed
-from sklearn.base import clone
 
 from gferm.distributed.dask_partitions import DaskPartition, align_partitions
 from gferm.distributed.partition_tasks import add_sums, join_as_tree, sum_partition
 from gferm.distributed.scan_plan import NO_ROWS, plan_scan, settle_on_first
-from gferm.estimators.messages import share_features
 from gferm.estimators.parameters import check_parameters
 from gferm.estimators.reading import OR_PLAIN
 from gferm.estimators.regressor import FairRegressor
@@ -30,7 +28,7 @@ from gferm.fairness.sensitive import missing_error
 from gferm.model_selection import FairRegressorCV
 from gferm.model_selection.search import require_attributes
 from gferm.streaming.learn_by_sums import fit_by_sums, read_search, search_by_sums
-from gferm.streaming.source import FoldSums, SumTask
+from gferm.streaming.source import FoldSums
 
 Model = TypeVar("Model", bound=FairRegressor)
 Search = TypeVar("Search", bound=FairRegressorCV)
@@ -58,10 +56,7 @@ class DaskSource:
     def streams(self, models: Sequence[FairRegressor], n_folds: int = 1) -> list[list[Stream]]:
         """Return for each model the sums of every fold."""
         plan = plan_scan(models[0], self.partitions, self.sensitive_features, numbered=n_folds > 1)
-        agreements = settle_on_first(models, plan)
-        workers = [clone(model) for model in models]
-        share_features(models[0], workers[0])
-        task = SumTask(workers, agreements, n_folds)
+        task = settle_on_first(models, n_folds, plan)
         # a node of the graph, which travels once, and not with each partition
         shared, take = delayed(task, traverse=False), delayed(sum_partition, pure=False)
         found = [

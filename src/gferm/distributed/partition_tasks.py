@@ -1,8 +1,8 @@
 """What workers do with one partition, and how its results are put together.
 
-    y, s, weight of a partition ──> BinSketch        what bins need to know of it
-    X, y, s, weight of the first ──> FirstPartition   what it settles for all
-    X, y, s, weight of each     ──> FoldSums         of every fold and kernel
+    y, s, weight of each partition ──> BinSketch    what bins need to know of it
+    X, y, s, weight of the first   ──> SumTask      what it settles for all
+    X, y, s, weight of each        ──> FoldSums     of every fold and kernel
 
     result₀ … result₇ | result₈ … result₁₅ | …
          join                 join           FAN_IN results are in memory at once
@@ -15,7 +15,6 @@ tasks at once, in threads, and a task that was lost with its worker is run again
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -28,30 +27,13 @@ from sklearn.base import clone
 
 from gferm.distributed.bin_sketch import BinSketch, sketch_rows
 from gferm.distributed.dask_partitions import errors_in_partition
-from gferm.estimators.agreement import Agreement
 from gferm.estimators.reading import read_rows
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import ChunkRows, read_chunk
 from gferm.fairness.cells import CellScheme
-from gferm.streaming.source import FoldSums, SumTask, reach_agreements
+from gferm.streaming.source import FoldSums, SumTask
 
 FAN_IN = 8  # results that one task puts together
-
-
-@dataclass(frozen=True, eq=False)
-class FirstPartition:
-    """What the first partition that has rows settles.
-
-    Attributes
-    ----------
-    agreements : list of Agreement
-        One for each kernel.
-    reader : FairRegressor
-        Not fitted, but it knows its features.
-    """
-
-    agreements: Sequence[Agreement]
-    reader: FairRegressor
 
 
 def sketch_partition(number: int, model: FairRegressor, y: Any, s: Any, weight: Any) -> BinSketch:
@@ -78,20 +60,20 @@ def take_rows(
 def open_partition(
     number: int,
     models: Sequence[FairRegressor],
+    n_folds: int,
     scheme: CellScheme | None,
     landmarks: Any,
     X: Any,
     y: Any,
     s: Any,
     weight: Any,
-) -> FirstPartition | None:
+) -> SumTask | None:
     """Settle what is not known, unless no row counts."""
     with errors_in_partition(number):
         models = [clone(model) for model in models]  # reading sets features, and others may read
         chunk = _read(models[0], X, y, s, weight, first=True)
-        if chunk is None:
-            return None
-        return FirstPartition(reach_agreements(models, chunk, scheme, landmarks), models[0])
+        known = scheme, landmarks
+        return None if chunk is None else SumTask.settled_on(chunk, models, n_folds, *known)
 
 
 def sum_partition(

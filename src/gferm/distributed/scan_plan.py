@@ -2,7 +2,7 @@
 
     labels, attributes ──sketch──> bins of all rows, and how many rows there are   (bin_sketch.py)
     row numbers drawn  ──take────> landmarks: only these rows travel
-    first partition    ──open────> names of the features, origin                   } Agreement
+    first partition    ──open────> names of the features, origin: a SumTask
 
 The tasks are in partition_tasks.py.
 """
@@ -20,7 +20,6 @@ from sklearn.base import clone
 from gferm.distributed.bin_sketch import BinSketch, depends_on_rows, join_sketches, resolve_bins
 from gferm.distributed.dask_partitions import DaskPartition, count_attributes, number_rows
 from gferm.distributed.partition_tasks import (
-    FirstPartition,
     join_as_tree,
     open_partition,
     sketch_partition,
@@ -35,6 +34,7 @@ from gferm.fairness.cells import CellScheme
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import draw_rows
 from gferm.features.space import FunctionSpace
+from gferm.streaming.source import SumTask
 
 NO_ROWS = "There are no rows to learn from: every partition is empty, or has sample_weight zero."
 
@@ -117,24 +117,23 @@ def _take_landmarks(model: FairRegressor, parts: Sequence[DaskPartition], rows: 
     return join_as_tree(found, stack_rows)
 
 
-def settle_on_first(models: Sequence[FairRegressor], plan: ScanPlan) -> list[Agreement]:
+def settle_on_first(models: Sequence[FairRegressor], n_folds: int, plan: ScanPlan) -> SumTask:
     """Settle what is left on the first partition that has rows, for one model of each kernel.
 
     The models know their features then.
     """
     shared = delayed([clone(model) for model in models], traverse=False)
-    settled = plan.scheme, delayed(plan.landmarks, traverse=False)
+    known = n_folds, plan.scheme, delayed(plan.landmarks, traverse=False)
     look = delayed(open_partition, pure=False)
     for part in plan.partitions[plan.first :]:
-        opened: FirstPartition | None = look(part.number, shared, *settled, *part.given).compute()
-        if opened is None:
-            continue
-        for model in models:
-            share_features(opened.reader, model)
-        return [
-            _with_own_kernel(agreement, model)
-            for agreement, model in zip(opened.agreements, models, strict=True)
-        ]
+        task: SumTask | None = look(part.number, shared, *known, *part.given).compute()
+        if task is not None:
+            workers = [clone(model) for model in models]
+            for reader, *others in zip(task.models, models, workers, strict=True):
+                for model in others:
+                    share_features(reader, model)
+            pairs = zip(task.agreements, models, strict=True)
+            return SumTask(workers, [_with_own_kernel(*pair) for pair in pairs], n_folds)
     raise ValueError(NO_ROWS)
 
 

@@ -27,7 +27,7 @@ from gferm.features.landmarks import draw_rows
 from gferm.features.moments import ROOM
 from gferm.features.space import FunctionSpace
 from gferm.progress import progress
-from gferm.streaming.source import FoldSums, SumTask, reach_agreements
+from gferm.streaming.source import FoldSums, SumTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,11 +141,11 @@ class _ChunkReader:
             if rows is None:
                 return None
             if self.task is None:
-                agreements = reach_agreements(self.models, rows, self.scheme, self.landmarks)
-                self.task = SumTask(self.models, agreements, self.n_folds)
+                known = self.scheme, self.landmarks
+                self.task = SumTask.settled_on(rows, self.models, self.n_folds, *known)
                 if rows.rows.device.is_cpu:
-                    size = sum(self.n_folds * one.origin.x.size**2 for one in agreements)
-                    self.at_once = ROOM // size  # with large sums, few
+                    sizes = [one.origin.x.size**2 for one in self.task.agreements]
+                    self.at_once = ROOM // (self.n_folds * sum(sizes))  # with large sums, few
             return self.task.sum_folds(rows, chunk.n_before)
 
 

@@ -60,7 +60,7 @@ class SumTask:
     Attributes
     ----------
     models : list of FairModel
-        One for each kernel, not fitted; the first knows its features.
+        One for each kernel, not fitted; they know their features.
     agreements : list of Agreement
         One for each kernel.
     n_folds : int
@@ -70,6 +70,23 @@ class SumTask:
     models: Sequence[FairModel]
     agreements: Sequence[Agreement]
     n_folds: int
+
+    @classmethod
+    def settled_on(
+        cls,
+        chunk: ChunkRows,
+        models: Sequence[FairModel],
+        n_folds: int,
+        scheme: CellScheme | None,
+        landmarks: Any,
+    ) -> SumTask:
+        """Settle what is not known on rows that the first of the models has read."""
+        agreements: list[Agreement] = []
+        for model in models:
+            share_features(models[0], model)
+            agreements.append(reach_agreement(model, chunk, scheme=scheme, landmarks=landmarks))
+            scheme = agreements[0].scheme
+        return cls(models, agreements, n_folds)
 
     def sum_folds(self, chunk: ChunkRows, n_before: int) -> FoldSums:
         """Sum up a chunk; ``n_before`` rows, of any weight, came before it."""
@@ -104,15 +121,3 @@ def fold_of(numbers: npt.NDArray[np.intp], n_folds: int) -> npt.NDArray[np.intp]
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((x ^ (x >> np.uint64(31))) % np.uint64(n_folds)).astype(np.intp)
-
-
-def reach_agreements(
-    models: Sequence[FairModel], chunk: ChunkRows, scheme: CellScheme | None, landmarks: Any
-) -> list[Agreement]:
-    """Settle for every kernel what is not known, on rows that the first of the models has read."""
-    agreements: list[Agreement] = []
-    for model in models:
-        share_features(models[0], model)
-        agreements.append(reach_agreement(model, chunk, scheme=scheme, landmarks=landmarks))
-        scheme = agreements[0].scheme
-    return agreements
