@@ -65,7 +65,7 @@ def test_a_draw_is_the_audit_of_rows_with_its_weights(name):
 def test_the_weights_of_a_draw_are_exponential():
     rows = CASES["marginal"]().audit(n_boot=0, n_permutations=0).rows
     terms = units(rows.y.size)
-    drawn = resampling.bootstrap(Strata.of(rows.cells), terms, 100, np.random.default_rng(0))
+    drawn = resampling.bootstrap(Strata.of(rows.membership), terms, 100, np.random.default_rng(0))
     weights = np.concatenate([drawn[name].sum(axis=1) for name in terms])
     n = weights.size
     assert weights.mean() == pytest.approx(1, abs=5 / np.sqrt(n))
@@ -78,7 +78,7 @@ def test_drawn_means_of_cells_spread_like_those_of_rows_drawn_again(name):
     part, f = audit.rows.cells.partitions[0], audit.rows.predictions
     drawn = evidence.drawn.of("prediction").tables[0].reshape(4000, -1)
     for cell, n in enumerate(part.counts.ravel()):
-        rows = part.cell_of == cell
+        rows = audit.rows.membership.cell_codes[0] == cell
         assert drawn[:, cell].mean() == pytest.approx(f[rows].mean(), abs=5 * f.std() / 60 / n**0.5)
         assert drawn[:, cell].std() == pytest.approx(f[rows].std() / np.sqrt(n + 1), rel=0.1)
 
@@ -87,16 +87,16 @@ def test_drawn_means_of_cells_spread_like_those_of_rows_drawn_again(name):
 @pytest.mark.parametrize("name", ["two groups", "marginal", "outside", "empty cells"])
 def test_shuffles_move_rows_within_label_bins_and_keep_strangers_apart(name, everybody):
     rows = CASES[name]().audit(n_boot=0, n_permutations=0).rows
-    strata, terms = Strata.of(rows.cells), units(rows.y.size)
+    strata, terms = Strata.of(rows.membership), units(rows.y.size)
     rng = np.random.default_rng(0)
     moved = resampling.shuffles(strata, terms, N_DRAWS, rng, everybody=everybody)
     places = np.array([moved[row] for row in terms])  # (rows, draws, strata), 1 where it lies now
     np.testing.assert_array_equal(places.sum(axis=2), 1)
     np.testing.assert_array_equal(places.sum(axis=0), np.tile(strata.sizes, (N_DRAWS, 1)))
     now = places.argmax(axis=2)
-    for codes, groups in zip((p.codes for p in rows.cells.partitions), strata.groups, strict=True):
+    for codes, groups in zip(rows.membership.group_codes, strata.groups, strict=True):
         np.testing.assert_array_equal(groups[now] < 0, np.tile(codes < 0, (N_DRAWS, 1)).T)
-    stays = strata.label_codes[now] == rows.cells.label_codes[:, None]
+    stays = strata.label_codes[now] == rows.membership.label_codes[:, None]
     assert stays.all() != everybody
     home = np.empty(rows.y.size, dtype=int)
     home[strata.order] = np.repeat(np.arange(strata.sizes.size), strata.sizes)
@@ -121,7 +121,7 @@ def test_a_weight_for_each_group_changes_no_comparison_of_means_nor_its_chance(n
 def test_a_shuffle_is_the_audit_of_other_groups():
     case = CASES["five groups"]()
     rows = case.audit(n_boot=0, n_permutations=0).rows
-    strata, terms = Strata.of(rows.cells), units(400)
+    strata, terms = Strata.of(rows.membership), units(400)
     names = np.array(rows.cells.partitions[0].groups)
     for key, everybody in ((WITHIN_BINS, False), (EVERYBODY, True)):
         evidence, audit = evidence_of(case)

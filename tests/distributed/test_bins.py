@@ -1,11 +1,11 @@
-"""The bins of all rows, from a survey of parts of them."""
+"""The bins of all rows, from sketches of parts of them."""
 
 import numpy as np
 import pytest
 
 from gferm import Bins
-from gferm.distributed import outline
-from gferm.distributed.outline import join_surveys, resolve, survey_rows
+from gferm.distributed import bin_sketch
+from gferm.distributed.bin_sketch import join_sketches, resolve_bins, sketch_rows
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import read_sensitive_features
 from tests.distributed.rows import AGE, WEIGHT, N
@@ -15,14 +15,16 @@ def bins_of_parts(values, weight=None, *, cuts=6, fan_in=3, **options):
     """Settle the bins of an attribute in a tree over parts of its rows."""
     weight = np.ones(values.size) if weight is None else weight
     options = {"y_bins": 1, "s_bins": "auto", **options}
-    surveys = []
+    sketches = []
     for rows in np.array_split(np.arange(values.size), cuts):
         columns = read_sensitive_features(values[rows], rows.size)
         labels = np.zeros(rows.size)
-        surveys.append(survey_rows(labels, columns, weight[rows], **options))
-    while len(surveys) > 1:
-        surveys = [join_surveys(surveys[i : i + fan_in]) for i in range(0, len(surveys), fan_in)]
-    return resolve(surveys[0], **options, intersectional=True)
+        sketches.append(sketch_rows(labels, columns, weight[rows], n_rows=rows.size, **options))
+    while len(sketches) > 1:
+        sketches = [
+            join_sketches(sketches[i : i + fan_in]) for i in range(0, len(sketches), fan_in)
+        ]
+    return resolve_bins(sketches[0], **options, intersectional=True)
 
 
 @pytest.mark.parametrize("s_bins", ["auto", 7, Bins.quantile(3), [0, 50, 100], "continuous"])
@@ -53,7 +55,7 @@ def test_words_are_groups_unless_they_are_identifiers(n_levels):
 
 @pytest.mark.parametrize("most", [50, 200])
 def test_quantiles_of_an_even_selection_are_close(monkeypatch, most):
-    monkeypatch.setattr(outline, "MOST_LEVELS", most)
+    monkeypatch.setattr(bin_sketch, "MOST_LEVELS", most)
     values = np.sort(np.random.default_rng(1).lognormal(size=20_000))
     cuts = [*range(300, 7_800, 300), 14_000]  # small parts of small values, large of large ones
     edges = bins_of_parts(values, cuts=cuts).sensitive_bins[0].boundaries

@@ -14,7 +14,7 @@ from gferm import Bins, FairClassifierCV, FairRegressor, FairRegressorCV, distri
 from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.metrics import loss_general_fairness
 from gferm.streaming import Chunk, search_stream
-from gferm.streaming.folds import fold_of
+from gferm.streaming.source import fold_of
 from tests.distributed.rows import (
     AGE,
     CHUNKS,
@@ -311,7 +311,11 @@ MISTAKES = {
         {"s": spoiled(SEX, 150, "x")},
         "Partition 1: .*none of the s_bins, for example x in row 50",
     ),
-    "no attribute": ({}, {"s": None}, r"sensitive_features is missing, but epsilons=\[0.0, 0.2"),
+    "no attribute": (
+        {"selection": "error"},
+        {"s": None},
+        r"sensitive_features is missing, but epsilons=\[0.0, 0.2",
+    ),
     "no attribute for nvp": (
         {"epsilons": [None]},
         {"s": None},

@@ -3,6 +3,7 @@
 import warnings
 from contextlib import nullcontext
 from copy import deepcopy
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -208,12 +209,14 @@ def test_models_that_need_all_rows_have_no_partial_fit_and_say_why(options, why)
     assert not hasattr(FairClassifier("squared", kernel="linear"), "partial_fit")
 
 
-def test_what_needs_the_rows_says_that_there_are_none():
-    model = stream(*model_of("linear"), np.split(np.arange(N), 2))
-    with pytest.raises(ValueError, match="know no rows"):
-        model.contrasts_.gaps(model.predict(X))
-    report = certificate(model, X, Y, sensitive_features={"group": S})
-    assert "learned chunk by chunk" in str(report)
+def test_a_model_of_chunks_looks_at_rows_from_outside_as_one_of_all_rows_does():
+    model, sensitive = model_of("linear", epsilon=0.1)
+    whole = clone(model).fit(X, Y, sensitive_features=sensitive)
+    model = stream(model, sensitive, np.split(np.arange(N), 2))
+    found, expected = (one.contrasts_.gaps(one.predict(X), Y, sensitive) for one in (model, whole))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    judge = partial(certificate, X=X, y=Y, sensitive_features=sensitive)
+    assert str(judge(model)) == str(judge(whole))
 
 
 def test_a_warning_that_is_an_error_leaves_the_chunk_unlearned():

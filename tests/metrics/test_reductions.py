@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from gferm import Bins
-from gferm.fairness.cells import CellScheme
-from gferm.fairness.constraint import build_contrasts
+from gferm.fairness.comparison import Comparison
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.metrics import (
     dgf,
@@ -138,13 +137,11 @@ def test_one_label_bin_and_no_groups_give_correlation(people, weighted):
     age, w = rng.gamma(2, 10, 80) + 3 * scores, rng.integers(1, 4, 80)
     weight = w.astype(float) if weighted else None
     columns = read_sensitive_features({"age": age}, 80)
-    scheme = CellScheme.resolve(
-        y, columns, y_bins=1, s_bins="continuous", intersectional=True, weight=weight
-    )
-    contrasts = build_contrasts(scheme.assign(y, columns, weight), y)
+    comparison = Comparison(y_bins=1, s_bins="continuous")
+    constraint, _ = comparison.constrain(comparison.sort(y, columns, weight))
     f, a = (np.repeat(v, w if weighted else 1) for v in (scores, age))
     correlation = abs(np.corrcoef(f, a)[0, 1])
-    (gap,) = contrasts.gaps(scores)
+    (gap,) = constraint.gaps(scores, y, {"age": age}, weight)
     assert abs(gap) == pytest.approx(correlation * f.std())
     assert sensitive_correlation(
         y, scores, sensitive_features=age, sample_weight=weight

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gferm.fairness.cells import CellScheme
+from gferm.fairness.comparison import Comparison
 from gferm.fairness.sensitive import SensitiveColumn
-from gferm.plotting.intervals import effective_rows, student, wilson
+from gferm.plotting.intervals import student, wilson
 
 
 @pytest.mark.parametrize(("hits", "rows"), [(0, 5), (3, 7), (40, 40), (120, 900)])
@@ -31,7 +31,5 @@ def test_no_rows_have_no_interval():
 def test_rows_of_unequal_weight_count_less():
     y, groups = np.zeros(5), SensitiveColumn("g", np.array([0, 0, 0, 1, 1]))
     weight = np.array([1.0, 2.0, 3.0, 4.0, 4.0])
-    options = {"y_bins": 1, "s_bins": "auto", "intersectional": True}
-    cells = CellScheme.resolve(y, [groups], **options).assign(y, [groups], weight)
-    rows = effective_rows(cells.partitions[0], weight)
+    rows = Comparison(y_bins=1).sort(y, [groups], weight).cells.partitions[0].effective_rows
     np.testing.assert_allclose(rows, [[6**2 / 14, 2.0]])

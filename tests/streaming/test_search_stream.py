@@ -8,8 +8,8 @@ from gferm import Bins, FairRegressor, FairRegressorCV, losses
 from gferm.exceptions import ConstantModelWarning, InactiveConstraintWarning
 from gferm.metrics import loss_general_fairness
 from gferm.streaming import Chunk, search_stream
-from gferm.streaming.folds import fold_of
-from gferm.streaming.judging import mean_squared_errors
+from gferm.streaming.held_out_sums import mean_squared_errors
+from gferm.streaming.source import fold_of
 
 N, D, N_FOLDS = 400, 5, 4
 RNG = np.random.default_rng(0)

@@ -14,8 +14,7 @@ try:
 except ImportError as error:
     raise ImportError("gferm.distributed needs dask: pip install 'gferm[distributed]'") from error
 
-from gferm.distributed.learn import fit
-from gferm.distributed.predicting import predict
-from gferm.distributed.search import search
+from gferm.distributed.dask_source import fit, search
+from gferm.distributed.predictions import predict
 
 __all__ = ["fit", "predict", "search"]

@@ -1,4 +1,8 @@
-"""What all chunks of a stream share, and what is said where they do not keep to it."""
+"""What all chunks of a stream share, and the errors and warnings where they do not.
+
+Agreement: bins, landmarks, an origin, and the parameters these follow from
+a chunk + Agreement → sums that add to those of any other chunk
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from gferm.arrays import Array
+from gferm.arrays.device import CPU, Device
 from gferm.estimators.base import FairModel
 from gferm.estimators.reading import Columns
 from gferm.exceptions import ShiftedBinsWarning, warn_user
@@ -17,7 +22,9 @@ from gferm.fairness.bins import Bins
 from gferm.fairness.cells import Cells, CellScheme
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import Landmarks
+from gferm.features.linear import LinearFeatures
 from gferm.features.origin import Origin
+from gferm.features.space import FunctionSpace
 
 AGREED = ("y_bins", "s_bins", "intersectional", "n_landmarks", "landmarks")
 SHIFTED = 0.25  # of all rows, that are in other bins than the first chunk was
@@ -50,6 +57,13 @@ class Agreement:
     fit_intercept: bool
     asked: Mapping[str, Any] = field(default_factory=dict)
     first_shares: tuple[Array, ...] = ()
+
+    def features(
+        self, device: Device = CPU, X: Any = None, weight: Array | None = None
+    ) -> LinearFeatures:
+        """Return the features whose sums are learned from, of rows or of none."""
+        space = FunctionSpace(self.kernel, self.fit_intercept)
+        return space.summable(self.landmarks, device, X, weight)
 
 
 def asked_of(model: FairModel) -> dict[str, Any]:
@@ -106,11 +120,14 @@ def require_same_attributes(scheme: CellScheme | None, columns: Columns | None) 
 
 
 def warn_of_shifted_bins(cells: Cells, first_shares: Sequence[Array]) -> None:
-    """Return where quantiles, which have no outer edges, were those of the first chunk alone."""
+    """Warn where quantiles, which have no outer edges, were those of the first chunk alone."""
+    label_bins = cells.scheme.label_bins
     drifts = [bins.drifts for bins in cells.scheme.sensitive_bins if not bins.continuous]
+    if not first_shares or not (label_bins.drifts or any(drifts)):
+        return
     if len(drifts) != len(cells.partitions):  # all combinations
         drifts = [any(drifts)] * len(cells.partitions)
-    axes = [("y", cells.label_bins.labels, cells.label_bins.drifts)]
+    axes = [("y", label_bins.labels, label_bins.drifts)]
     axes += [
         (part.name, part.groups, drift)
         for part, drift in zip(cells.partitions, drifts, strict=True)

@@ -14,11 +14,12 @@ import numpy as np
 from sklearn.base import clone
 
 from gferm.arrays import Array
+from gferm.estimators.agreement import require_same_parameters
 from gferm.estimators.base import FairModel, accept_solutions, pose_rows, values_of_several
 from gferm.estimators.messages import share_features, warn_about_fit
 from gferm.estimators.parameters import check_parameters
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import pose_sums
+from gferm.estimators.streaming import Stream, pose_stream
 from gferm.exceptions import UnreachableEpsilonError
 from gferm.fairness.cells import Cells
 from gferm.fairness.constraint import Constraint
@@ -131,7 +132,7 @@ class Frontier:
                 "FairRegressor that has learned by partial_fit, gferm.streaming.fit_stream or "
                 "gferm.distributed.fit, or call frontier(X, y, ...)."
             )
-        stream = model.stream_
+        stream: Stream = model.stream_
         _require_square_loss(model)
         if stream.agreement.scheme is None:
             raise missing_error(
@@ -140,10 +141,11 @@ class Frontier:
             )
         template = clone(model)  # the model may go on learning
         share_features(model, template)
-        posed = pose_sums(template, stream.agreement, stream.summary, constrained=True)
-        assert posed.cells is not None
+        require_same_parameters(template, stream.agreement)
+        problem, cells = pose_stream(template, stream, constrained=True)
+        assert cells is not None
         mass = float(stream.summary.moments.mass)
-        return cls(template, posed.problem, posed.cells, posed.problem.trace(), mass)
+        return cls(template, problem, cells, problem.trace(), mass)
 
     def __len__(self) -> int:
         return len(self.epsilons)

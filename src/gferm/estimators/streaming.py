@@ -1,21 +1,22 @@
-"""Learning from rows that come in chunks: sums grow, the model is solved from the sums.
+"""Learning from rows that come in chunks: sums grow, and the model is solved from the sums.
 
-    chunk → rows → cells of the bins that were agreed on → Summary    (they add)
-    Summary → System → the same projection as ever
+    chunk → ChunkRows → cells of the bins that were agreed on → Summary    (they add)
+    Summary → LearningProblem → the same solution as that of all rows
 
-What has to be the same for all chunks is an `Agreement` (agreement.py): bins and landmarks. It is
-reached on the first chunk, or on what is known of all rows (streaming/, distributed/); after that
-the same rows make the same model, in whatever chunks they come.
+What has to be the same for all chunks is an `Agreement` (agreement.py). It is reached on the first
+chunk, or on what is known of all rows (streaming/, distributed/); after that the same rows make the
+same model, in whatever chunks they come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy, device_for
@@ -43,8 +44,36 @@ from gferm.losses import LOSSES, as_loss
 from gferm.solver.problem import LearningProblem
 from gferm.solver.projection import Solution
 
-Given = tuple[Any, Any, Any, Any]
-"""X, y, sensitive features and sample weight of a chunk, as the user gave them."""
+
+@dataclass(frozen=True, eq=False)
+class ChunkRows:
+    """The rows of a chunk that count.
+
+    Attributes
+    ----------
+    rows : TrainingRows
+    columns : tuple of SensitiveColumn, or None
+        Their sensitive attributes; None where nobody is to be compared.
+    """
+
+    rows: TrainingRows
+    columns: Columns | None
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """Where in the chunk these rows are."""
+        kept = self.rows.kept
+        return np.arange(self.rows.y.size) if kept is None else np.flatnonzero(kept)
+
+    def part(self, some: npt.NDArray[np.bool_]) -> ChunkRows:
+        """Return some of the rows."""
+        rows, columns = self.rows, self.columns
+        weight = None if rows.weight is None else rows.weight[some]
+        X, y = rows.X[some], rows.y[some]
+        return ChunkRows(
+            replace(rows, X=X, X_all=None, y=y, weight=weight, kept=None),
+            None if columns is None else tuple(column.keep(some) for column in columns),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,30 +112,28 @@ def can_stream(model: FairModel) -> bool:
 
 def read_chunk(
     model: FairModel, X: Any, y: Any, s: Any, weight: Any, *, first: bool
-) -> tuple[TrainingRows, Columns | None] | None:
+) -> ChunkRows | None:
     """Check a chunk, of which the first settles the features; None if no row has a weight."""
-    if np.size(as_numpy(y)) == 0:  # a filter may leave nothing of a night's rows
+    n_rows = np.size(as_numpy(y))
+    if n_rows == 0:  # a filter may leave nothing of a night's rows
         return None
-    idle = (
-        weight is not None
-        and np.size(as_numpy(weight)) == np.size(as_numpy(y))
-        and not np.any(as_numpy(weight))
-    )
+    share = None if weight is None else as_numpy(weight)
+    idle = share is not None and np.size(share) == n_rows and not np.any(share)
     rows = read_rows(model, X, y, None if idle else weight, reset=first)
     plain = model.epsilon is None and s is None
     columns = None if plain else read_sensitive(s, rows, like=(X, y))
-    return None if idle else (rows, columns)
+    return None if idle else ChunkRows(rows, columns)
 
 
-def agree(
+def reach_agreement(
     model: FairModel,
-    rows: TrainingRows,
-    columns: Columns | None,
+    chunk: ChunkRows,
     *,
     scheme: CellScheme | None = None,
     landmarks: Any = None,
 ) -> Agreement:
-    """Settle what is not given on the first rows."""
+    """Settle bins and landmarks that are not known yet on the first rows."""
+    rows, columns = chunk.rows, chunk.columns
     first_shares: tuple[Array, ...] = ()
     if scheme is None and columns is not None:
         scheme = comparison_of(model, rows.y).resolve(rows.y, columns, rows.weight)
@@ -117,7 +144,7 @@ def agree(
     else:
         found = Landmarks.at(landmarks, space.kernel)
     origin = Origin.near_the_mean(
-        _summed(space, rows, found),
+        space.summable(found, rows.device, rows.X, rows.weight).summed,
         np.column_stack(model.labels.targets(rows.y)),
         rows.weight,
         fit_intercept=model.fit_intercept,
@@ -133,17 +160,12 @@ def agree(
     )
 
 
-def _summed(space: FunctionSpace, rows: TrainingRows, landmarks: Landmarks | None) -> Any:
-    """Return what the sums are taken of."""
-    return space.summable(landmarks, rows.device, rows.X, rows.weight).summed
+def sum_rows(model: FairModel, chunk: ChunkRows, agreement: Agreement) -> Summary:
+    """Take the sums of rows, all of which must lie in the bins.
 
-
-def summarize_chunk(
-    model: FairModel, rows: TrainingRows, columns: Columns | None, agreement: Agreement
-) -> Summary:
-    """Take the sums of one chunk, all of whose rows must lie in the bins."""
-    scheme, members = agreement.scheme, None
-    require_same_parameters(model, agreement)
+    Nothing but the sums is made or changed: several chunks may be summed at once.
+    """
+    scheme, rows, columns, members = agreement.scheme, chunk.rows, chunk.columns, None
     require_same_attributes(scheme, columns)
     if scheme is not None and columns is not None:
         members = sort_rows(scheme, rows.y, columns, rows.weight)
@@ -156,49 +178,19 @@ def summarize_chunk(
                 f"{error} Bins that are not given were settled on the first chunk: give s_bins as "
                 "edges or Bins.categories([...]), and y_bins as edges."
             ) from error
-    summed = _summed(FunctionSpace.of(model), rows, agreement.landmarks)
+    summed = agreement.features(rows.device, rows.X, rows.weight).summed
     targets, origin = np.column_stack(model.labels.targets(rows.y)), agreement.origin
     if agreement.fit_intercept:
         origin = origin.or_nearer(summed, targets, rows.weight)
     return summarize_rows(summed, targets, rows.weight, members, origin, rows.device)
 
 
-def sum_chunk(
-    model: FairModel, agreement: Agreement, rows: Given, *, number: int
-) -> Summary | None:
-    """Take the sums of a chunk that is not the first; None if no row has a weight.
-
-    Nothing but the sums is made or changed: several chunks may be summed at once.
-    """
-    with naming_chunk(number):
-        found = read_chunk(model, *rows, first=False)
-        return None if found is None else summarize_chunk(model, *found, agreement)
-
-
-def open_stream(model: FairModel, rows: Given, *, number: int, **settled: Any) -> Stream | None:
-    """Start with the first chunk; None if none of its rows has a weight.
-
-    ``settled``: scheme and landmarks, if known.
-    """
-    with naming_chunk(number):
-        found = read_chunk(model, *rows, first=True)
-        if found is None:
-            return None
-        agreement = agree(model, *found, **settled)
-        return Stream(agreement, summarize_chunk(model, *found, agreement), number)
-
-
 def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
     """Add a chunk to the model's stream, and solve; without an answer yet, there is no model."""
     with unchanged_on_error(model):
-        before, learned = getattr(model, "stream_", None), hasattr(model, "intercept_")
-        number = 1 if before is None else before.n_chunks + 1
-        if before is None:
-            stream = open_stream(model, (X, y, s, weight), number=number)
-        else:
-            stream = before.grown(
-                sum_chunk(model, before.agreement, (X, y, s, weight), number=number)
-            )
+        before: Stream | None = getattr(model, "stream_", None)
+        was_fitted = before is not None and hasattr(model, "intercept_")
+        stream = _add_chunk(model, before, (X, y, s, weight))
         if stream is None:
             raise ValueError(
                 "There are no rows, or sample_weight is zero everywhere; give at least one row a "
@@ -208,54 +200,62 @@ def learn_chunk(model: FairModel, X: Any, y: Any, s: Any, weight: Any) -> None:
         try:
             solution = solve_stream(model)
         except NothingToCompareError:
-            if before is not None and learned:  # a model is not lost in silence
+            if was_fitted:  # a model is not lost in silence
                 raise
             _forget(model)
             return
         warn_about_fit(model, [solution])  # if that is an error, the chunk is not learned
 
 
-@dataclass(frozen=True, eq=False)
-class PosedSums:
-    """The learning problem of sums, and the table of their cells."""
+def _add_chunk(
+    model: FairModel, before: Stream | None, given: tuple[Any, Any, Any, Any]
+) -> Stream | None:
+    """Return the stream with one more chunk; None if no row had a weight so far."""
+    with errors_in_chunk(1 if before is None else before.n_chunks + 1):
+        if before is None:
+            chunk = read_chunk(model, *given, first=True)
+            if chunk is None:
+                return None
+            agreement = reach_agreement(model, chunk)
+            return Stream(agreement, sum_rows(model, chunk, agreement))
+        require_same_parameters(model, before.agreement)
+        chunk = read_chunk(model, *given, first=False)
+        summary = None if chunk is None else sum_rows(model, chunk, before.agreement)
+    return before.grown(summary)
 
-    problem: LearningProblem
-    cells: Cells | None
 
-
-def pose_sums(
-    model: FairModel, agreement: Agreement, summary: Summary, *, constrained: bool
-) -> PosedSums:
-    """Write the learning problem of sums.
+def pose_stream(
+    model: FairModel, stream: Stream, *, constrained: bool
+) -> tuple[LearningProblem, Cells | None]:
+    """Return the learning problem of sums, and the table of their cells.
 
     Where it is not to be ``constrained``, it may lack anybody to compare.
     """
-    require_same_parameters(model, agreement)
+    agreement, moments = stream.agreement, stream.summary.moments
     cells: Cells | None = None
     constraint: Constraint | None = None
-    probe = np.zeros((summary.moments.shift.size, 0))
+    probe = np.zeros((moments.shift.size, 0))
     if agreement.scheme is not None:
         try:
             comparison = Comparison.of(model)
-            cells, constraint, probe = constrain(summary, agreement.scheme, comparison)
+            cells, constraint, probe = constrain(stream.summary, agreement.scheme, comparison)
         except NothingToCompareError:
             if constrained:
                 raise
-    device = device_for(model.device, None)
-    like = FunctionSpace.of(model).summable(agreement.landmarks, device)
-    features, sums_hold_it = SummedFeatures.of(like, summary.moments), np.empty(0)
+    features = SummedFeatures.of(agreement.features(device_for(model.device, None)), moments)
+    sums_hold_it = np.empty(0)
     problem = LearningProblem(features, [sums_hold_it], constraint, probe, settings_of(model))
-    return PosedSums(problem, cells)
+    return problem, cells
 
 
 def solve_stream(model: FairModel) -> Solution:
     """Solve the learning problem of the sums in ``stream_``, and set the fitted attributes."""
-    agreement, summary = model.stream_.agreement, model.stream_.summary
-    posed = pose_sums(model, agreement, summary, constrained=model.epsilon is not None)
-    (solution,) = posed.problem.solve()
-    accept_solutions(model, posed.problem, posed.cells, [solution])
-    if posed.cells is not None:
-        warn_of_shifted_bins(posed.cells, agreement.first_shares)
+    stream: Stream = model.stream_
+    problem, cells = pose_stream(model, stream, constrained=model.epsilon is not None)
+    (solution,) = problem.solve()
+    accept_solutions(model, problem, cells, [solution])
+    if cells is not None:
+        warn_of_shifted_bins(cells, stream.agreement.first_shares)
     return solution
 
 
@@ -267,7 +267,7 @@ def _forget(model: FairModel) -> None:
 
 
 @contextmanager
-def naming_chunk(number: int, place: str | None = None) -> Iterator[None]:
+def errors_in_chunk(number: int, place: str | None = None) -> Iterator[None]:
     """Name the chunk in which an error arose."""
     try:
         yield

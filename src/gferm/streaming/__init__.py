@@ -2,8 +2,7 @@
 
 from gferm.streaming.arrow import ArrowSource
 from gferm.streaming.chunks import Chunk
-from gferm.streaming.learn import fit_stream
+from gferm.streaming.learn_by_sums import fit_stream, search_stream
 from gferm.streaming.parquet import ParquetSource
-from gferm.streaming.search import search_stream
 
 __all__ = ["ArrowSource", "Chunk", "ParquetSource", "fit_stream", "search_stream"]

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
+from gferm.streaming.arrow_columns import ArrowRoles
 from gferm.streaming.chunks import Chunk
-from gferm.streaming.tables import Roles
 
 
 def _can_be_read_again(source: ArrowSource) -> bool:
@@ -91,7 +91,7 @@ class ArrowSource:
         if not isinstance(chunk_rows, Integral) or chunk_rows < 1:
             raise ValueError(f"chunk_rows={chunk_rows!r} must be a number of rows, 1 or more.")
         self.chunk_rows: int = int(chunk_rows)
-        self.roles: Roles = Roles.read(target, sensitive, weight, features)
+        self.roles: ArrowRoles = ArrowRoles.read(target, sensitive, weight, features)
         self._data: Any = data
         self._dataset: Any = _as_dataset(data)
         self._spent: bool = False
@@ -101,7 +101,7 @@ class ArrowSource:
                 self.roles.settled(schema, path)
 
     def __iter__(self) -> Iterator[Chunk]:
-        tables = self._stream() if self._dataset is None else self._scan(self.roles.columns)
+        tables = self._stream() if self._dataset is None else self._scan(self.roles.names)
         return map(self._chunk, in_chunks(tables, self.chunk_rows), count(1))
 
     @property
@@ -166,7 +166,7 @@ class ArrowSource:
         if not table.num_rows:
             return table
         self.roles = self.roles.settled(table.schema, f"Batch {number}")
-        return table.select(self.roles.columns)
+        return table.select(self.roles.names)
 
 
 def in_chunks(tables: Iterable[Any], rows: int) -> Iterator[list[Any]]:
@@ -223,7 +223,7 @@ def _files(dataset: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _differences(dataset: Any, columns: Sequence[str]) -> list[str]:
-    """Tell in which files columns have other types than the dataset says."""
+    """List in which files columns have other types than the dataset says."""
     return [
         f"{path} stores {name!r} as {schema.field(name).type}, and the dataset takes it for "
         f"{dataset.schema.field(name).type}: give pyarrow.dataset.dataset a schema=... that holds "

@@ -1,10 +1,10 @@
-"""Chunks of rows, and one pass over them: their sums, of every kernel and fold.
+"""Chunks of rows, and one pass over them.
 
-    source of chunks → what all chunks must agree on → sums, chunk by chunk
+    iterable of Chunk → what all chunks must agree on → sums, chunk by chunk
 
-A source that knows its rows beforehand (``outline``, ``take``) has bins and landmarks settled on
-all of them, as `fit` would; for any other iterable they are settled on the first chunk. Chunks are
-summed on all cores while the next one is read.
+An iterable that knows its rows beforehand (``outline``, ``take``) has bins and landmarks settled on
+all of them, as `fit` would; for any other they are settled on the first chunk. Chunks are summed on
+all cores while the next one is read.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.arrays.threads import map_ahead
-from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import comparison_of
 from gferm.estimators.regressor import FairRegressor
-from gferm.estimators.streaming import Given, naming_chunk, read_chunk
+from gferm.estimators.streaming import Stream, errors_in_chunk, read_chunk
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.features.landmarks import draw_rows
 from gferm.features.moments import ROOM
 from gferm.features.space import FunctionSpace
-from gferm.features.summary import Summary
 from gferm.progress import progress
-from gferm.streaming.folds import add_up, agree_on_rows, sums_of_folds
+from gferm.streaming.source import FoldSums, SumTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,108 +51,102 @@ class Chunk:
     sample_weight: Any = None
     place: str | None = None
 
-    @property
-    def rows(self) -> Given:
-        """All four, in the order of `fit`."""
-        return self.X, self.y, self.sensitive_features, self.sample_weight
-
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """What one pass over the chunks has found.
+class ChunkSource:
+    """A `Source` of chunks.
 
     Attributes
     ----------
-    agreements : list of Agreement
-        One for each kernel.
-    of_folds : list of lists of Summary
-        One for each fold, of one for each kernel.
-    n_chunks : int
+    chunks : iterable of Chunk
+    verbose : bool or int
+        Whether to show a progress bar.
     """
 
-    agreements: Sequence[Agreement]
-    of_folds: Sequence[Sequence[Summary]]
-    n_chunks: int
+    chunks: Iterable[Chunk]
+    verbose: bool | int = False
 
-
-def read_sums(
-    models: Sequence[FairRegressor],
-    chunks: Iterable[Chunk],
-    n_folds: int = 1,
-    *,
-    verbose: bool | int = False,
-) -> Sums:
-    """Take the sums of every fold, for one model of each kernel, in one pass.
-
-    The first of the models reads the rows, and knows their features then.
-    """
-    if isinstance(chunks, str) or not isinstance(chunks, Iterable):
-        raise TypeError(_not_chunks(f"is a {type(chunks).__name__}"))
-    settled = look_ahead(models[0], chunks)
-    agreements: list[Agreement] = []
-    room = [1]  # chunks at a time; a GPU takes one
-    sums: list[list[Summary]] = [[] for _ in range(n_folds)]
-    counter = _Counter()
-    numbered = map(counter.number, chunks)  # enumerate holds a chunk while the next one is read
-
-    def sum_chunk(chunk: _Numbered) -> list[list[Summary]]:
-        with naming_chunk(chunk.number, chunk.place):
-            rows = read_chunk(models[0], *chunk.rows, first=not agreements)
-            if rows is None:
-                return []
-            if not agreements:
-                agreements[:] = agree_on_rows(models, *rows, *settled)
-                room[:] = [_room(agreements, n_folds) if rows[0].device.is_cpu else 1]
-            return [*sums_of_folds(models, agreements, *rows, n_folds, chunk.n_before)]
-
-    def sum_chunks() -> Iterator[list[list[Summary]]]:
-        """One after the other until there is an agreement, then several at a time."""
-        for chunk in numbered:
-            yield sum_chunk(chunk)
-            del chunk  # before the next one is read
-            if agreements:
-                break
-        if agreements:
-            with closing(map_ahead(sum_chunk, numbered, room=room[0])) as found:
-                yield from found
-
-    length = len(chunks) if isinstance(chunks, Sized) else None
-    with progress(length, "Reading chunks", show=bool(verbose)) as advance:
-        for found in sum_chunks():
-            for k, own in enumerate(found):
-                sums[k] = add_up([sums[k], own]) if sums[k] else own
-            advance(1)
-    if not agreements:
-        raise ValueError(
-            "chunks holds no rows with a weight: there are no rows to learn from. A generator "
-            "gives its chunks once; make a new one for another pass."
-        )
-    return Sums(agreements, sums, counter.n_chunks)
+    def streams(self, models: Sequence[FairRegressor], n_folds: int = 1) -> list[list[Stream]]:
+        """Return for each model the sums of every fold."""
+        chunks = self.chunks
+        if isinstance(chunks, str) or not isinstance(chunks, Iterable):
+            raise TypeError(_not_chunks(f"is a {type(chunks).__name__}"))
+        reader = _ChunkReader(models, n_folds, *settle_on_all_rows(models[0], chunks))
+        sums: FoldSums | None = None
+        length = len(chunks) if isinstance(chunks, Sized) else None
+        with progress(length, "Reading chunks", show=bool(self.verbose)) as advance:
+            for found in reader.sums_of(chunks):
+                if found is not None:
+                    sums = found if sums is None else sums + found
+                advance(1)
+        if reader.task is None or sums is None:
+            raise ValueError(
+                "chunks holds no rows with a weight: there are no rows to learn from. A generator "
+                "gives its chunks once; make a new one for another pass."
+            )
+        return reader.task.streams(sums, reader.n_chunks)
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbered:
-    """A chunk, its number and that of the rows before it."""
+class _NumberedChunk:
+    """What was given as a chunk, its number, and that of the rows before it."""
 
-    rows: Given
+    given: tuple[Any, Any, Any, Any]
     place: str | None
     number: int
     n_before: int
 
 
-class _Counter:
-    """Counts chunks and rows as they are read."""
+class _ChunkReader:
+    """Reads and sums chunks; the first one that has rows settles what is not known yet."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        models: Sequence[FairRegressor],
+        n_folds: int,
+        scheme: CellScheme | None,
+        landmarks: Any,
+    ) -> None:
+        self.models, self.n_folds = models, n_folds
+        self.scheme, self.landmarks = scheme, landmarks
         self.n_chunks = self.n_rows = 0
+        self.task: SumTask | None = None
+        self.at_once = 1  # chunks; a GPU takes one
 
-    def number(self, chunk: Chunk) -> _Numbered:
+    def sums_of(self, chunks: Iterable[Chunk]) -> Iterator[FoldSums | None]:
+        """Sum one chunk after the other until all is settled, then several at a time."""
+        numbered = map(self._number, chunks)  # enumerate holds a chunk while the next one is read
+        for chunk in numbered:
+            yield self._sum(chunk)
+            del chunk  # before the next one is read
+            if self.task is not None:
+                break
+        if self.task is not None:
+            with closing(map_ahead(self._sum, numbered, room=self.at_once)) as found:
+                yield from found
+
+    def _number(self, chunk: Chunk) -> _NumberedChunk:
         if not isinstance(chunk, Chunk):
             raise TypeError(_not_chunks(f"gives a {type(chunk).__name__}"))
         n_before = self.n_rows
         self.n_chunks += 1
         self.n_rows += len(chunk.y)
-        return _Numbered(chunk.rows, chunk.place, self.n_chunks, n_before)
+        given = chunk.X, chunk.y, chunk.sensitive_features, chunk.sample_weight
+        return _NumberedChunk(given, chunk.place, self.n_chunks, n_before)
+
+    def _sum(self, chunk: _NumberedChunk) -> FoldSums | None:
+        """Return the sums of a chunk; None if no row has a weight."""
+        with errors_in_chunk(chunk.number, chunk.place):
+            rows = read_chunk(self.models[0], *chunk.given, first=self.task is None)
+            if rows is None:
+                return None
+            if self.task is None:
+                known = self.scheme, self.landmarks
+                self.task = SumTask.settled_on(rows, self.models, self.n_folds, *known)
+                if rows.rows.device.is_cpu:
+                    sizes = [one.origin.x.size**2 for one in self.task.agreements]
+                    self.at_once = ROOM // (self.n_folds * sum(sizes))  # with large sums, few
+            return self.task.sum_folds(rows, chunk.n_before)
 
 
 def _not_chunks(what: str) -> str:
@@ -164,13 +156,8 @@ def _not_chunks(what: str) -> str:
     )
 
 
-def _room(agreements: Sequence[Agreement], n_folds: int) -> int:
-    """Return how many chunks may be summed at once: with large sums, few."""
-    return ROOM // sum(n_folds * agreement.origin.x.size**2 for agreement in agreements)
-
-
-def look_ahead(model: FairRegressor, chunks: Any) -> tuple[CellScheme | None, Any]:
-    """Settle bins and landmarks on all rows, where the source knows them."""
+def settle_on_all_rows(model: FairRegressor, chunks: Any) -> tuple[CellScheme | None, Any]:
+    """Return bins and landmarks of all rows, where the chunks know them beforehand."""
     if not hasattr(chunks, "outline"):
         return None, None
     outline = chunks.outline()

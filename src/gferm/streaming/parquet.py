@@ -1,4 +1,8 @@
-"""Rows of Parquet files, a row group at a time."""
+"""Rows of Parquet files: a row group is a chunk, and bins and landmarks are those of all rows.
+
+path → files → (file, row group, rows) …           from their metadata
+row group → ArrowRoles → Chunk                     one at a time
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gferm.streaming.arrow_columns import ArrowRoles
 from gferm.streaming.chunks import Chunk
-from gferm.streaming.tables import Roles
 
 
 class ParquetSource:
@@ -51,7 +55,7 @@ class ParquetSource:
         features: Sequence[str] | None = None,
     ) -> None:
         self.paths = _files(path)
-        self.roles: Roles = Roles.read(target, sensitive, weight, features)
+        self.roles: ArrowRoles = ArrowRoles.read(target, sensitive, weight, features)
         self._parts: list[tuple[Path, int, int]] = []  # file, row group, rows
         for file_path in self.paths:
             with _opened(file_path) as file:
@@ -76,7 +80,7 @@ class ParquetSource:
         return len(self._parts)
 
     def __iter__(self) -> Iterator[Chunk]:
-        names = self.roles.columns
+        names = self.roles.names
         for path, parts in groupby(self._parts, key=itemgetter(0)):
             with _opened(path) as file:
                 for _, group, _ in parts:  # nothing of a chunk is held while another is read

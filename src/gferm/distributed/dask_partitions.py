@@ -1,7 +1,7 @@
-"""Parts: the partitions of X, with the rows of y, attributes and weights that belong to them.
+"""Partitions of X, with the rows of y, attributes and weights that belong to them.
 
     X  | y  | sensitive_features | sample_weight        dask arrays and data frames
-    X₀ | y₀ | s₀                 | w₀                   one Part: what one task reads
+    X₀ | y₀ | s₀                 | w₀                   one DaskPartition: what one task reads
     X₁ | y₁ | s₁                 | w₁
 
 Arrays whose chunks are known are cut where X is cut, and data frames whose divisions are known
@@ -21,7 +21,7 @@ from dask.base import is_dask_collection
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DaskPartition:
     """One partition of every argument, not read yet.
 
     Attributes
@@ -40,8 +40,8 @@ class Part:
     before: int | None = None
 
     @property
-    def rows(self) -> tuple[Any, Any, Any, Any]:
-        """All four."""
+    def given(self) -> tuple[Any, Any, Any, Any]:
+        """All four, in the order of `fit`."""
         return self.X, *self.labels
 
     @property
@@ -50,7 +50,9 @@ class Part:
         return self.y, self.sensitive_features, self.sample_weight
 
 
-def align(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> list[Part]:
+def align_partitions(
+    X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+) -> list[DaskPartition]:
     """Cut all arguments where X is cut.
 
     Raises
@@ -58,7 +60,7 @@ def align(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> list[P
     ValueError
         If they have other rows than X, or partitions that cannot be matched.
     """
-    X = table(X)
+    X = require_table(X)
     s = sensitive_features
     many = isinstance(s, Mapping)
     columns = {f"sensitive_features ({k})": v for k, v in s.items()} if many else {}
@@ -76,26 +78,26 @@ def align(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> list[P
         blocks[2] = [
             dict(zip(s, of_part, strict=True)) for of_part in zip(*blocks_of_columns, strict=True)
         ]
-    parts = [Part(number, *part) for number, part in enumerate(zip(*blocks, strict=True))]
+    parts = [DaskPartition(k, *given) for k, given in enumerate(zip(*blocks, strict=True))]
     sizes = _sizes(X)
     return parts if sizes is None else number_rows(parts, sizes)
 
 
-def number_rows(parts: Sequence[Part], sizes: Sequence[int]) -> list[Part]:
-    """Tell every partition how many rows come before it."""
+def number_rows(parts: Sequence[DaskPartition], sizes: Sequence[int]) -> list[DaskPartition]:
+    """Set how many rows come before each partition."""
     before = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
     return [replace(part, before=int(n)) for part, n in zip(parts, before, strict=True)]
 
 
-def table(X: Any) -> Any:
-    """Require rows of features, and give them with all features in one partition."""
+def require_table(X: Any) -> Any:
+    """Require rows of features, and return them with all features in one partition."""
     _require_dask(X, "X")
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimension; pass a table, one row per sample.")
     return _whole_rows(X)
 
 
-def n_attributes(sensitive_features: Any) -> int:
+def count_attributes(sensitive_features: Any) -> int:
     """Count the columns without reading them."""
     s = sensitive_features
     if isinstance(s, Mapping):
@@ -104,8 +106,8 @@ def n_attributes(sensitive_features: Any) -> int:
 
 
 @contextmanager
-def naming(number: int) -> Iterator[None]:
-    """Say in which partition an error arose."""
+def errors_in_partition(number: int) -> Iterator[None]:
+    """Name the partition in which an error arose."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -113,7 +115,7 @@ def naming(number: int) -> Iterator[None]:
 
 
 def is_frame(collection: Any) -> bool:
-    """Tell data frames and their columns from arrays."""
+    """Return whether this is a data frame or a column of one, not an array."""
     return hasattr(collection, "divisions")
 
 

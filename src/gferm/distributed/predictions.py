@@ -9,9 +9,7 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gferm.distributed.parts import is_frame, naming, table
-
-OF_THE_FIT = ("stream_", "cells_", "contrasts_")  # as large as the data, and of no use here
+from gferm.distributed.dask_partitions import errors_in_partition, is_frame, require_table
 
 
 def predict(model: Any, X: Any) -> Any:
@@ -39,7 +37,7 @@ def predict(model: Any, X: Any) -> Any:
     True
     """
     check_is_fitted(model)
-    X = table(X)
+    X = require_table(X)
     kind = getattr(model, "classes_", np.empty(0)).dtype
     if is_frame(X):
         _require_features(model, X._meta)
@@ -58,9 +56,8 @@ def predict(model: Any, X: Any) -> Any:
 
 def _for_workers(model: Any) -> Any:
     """Return the model as one node of the graph, without what predictions do not need."""
-    lean = copy(model)
-    for name in OF_THE_FIT:
-        lean.__dict__.pop(name, None)
+    lean = copy(getattr(model, "best_estimator_", model))  # which predicts for a search
+    lean.__dict__.pop("stream_", None)  # sums, of p × p numbers
     return delayed(lean, traverse=False)
 
 
@@ -70,13 +67,13 @@ def _require_features(model: Any, nobody: Any) -> None:
 
 
 def _of_block(block: Any, model: Any, kind: Any, block_id: tuple[int, ...] = (0,)) -> Any:
-    with naming(block_id[0]):
+    with errors_in_partition(block_id[0]):
         return model.predict(block) if block.shape[0] else np.empty(0, dtype=kind)
 
 
 def _of_frame(frame: Any, model: Any, kind: Any, partition_info: Any = None) -> Any:
     import pandas as pd
 
-    with naming((partition_info or {"number": 0})["number"]):
+    with errors_in_partition((partition_info or {"number": 0})["number"]):
         values = model.predict(frame) if len(frame) else np.empty(0, dtype=kind)
     return pd.Series(values, index=frame.index, name="prediction")

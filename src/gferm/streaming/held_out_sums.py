@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import device_for
-from gferm.estimators.agreement import Agreement
 from gferm.estimators.base import FairModel
 from gferm.estimators.streaming import Stream
 from gferm.exceptions import NothingToCompareError
+from gferm.fairness.cells import CellScheme
 from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
-from gferm.features.space import FunctionSpace
 from gferm.features.summary import Summary, constrain, total
 from gferm.model_selection.folds import SearchFold
 from gferm.solver.crossval import Grid, solve_grid
@@ -42,22 +42,23 @@ def judge_by_sums(
     """
     agreement = streams[0].agreement
     summaries = [stream.summary for stream in streams]
-    space, device = FunctionSpace.of(model), device_for(model.device, None)
-    finish = space.summable(agreement.landmarks, device).finish
+    finish = agreement.features(device_for(model.device, None)).finish
     if finish is not None:
         summaries = [summary.finished(finish) for summary in summaries]
-    everybody = _constraint(model, total(summaries), agreement)[0]
+    compare = partial(_constraint, Comparison.of(model, epsilon_scale="mean"), agreement.scheme)
+    everybody, _ = compare(total(summaries))
     figures, folds = [], []
     for k, held_out in enumerate(summaries):
         rest = total(summaries[:k] + summaries[k + 1 :])
-        fold, probe = _fold(model, rest, agreement, everybody)
+        constraint, probe = compare(rest)
+        fold = _fold(constraint, everybody, model.epsilon_scale)
         posed = rest.moments.system(probe, None, None, fit_intercept=model.fit_intercept)
         weights, intercepts = solve_grid(*posed, fold, grid)
         weights, intercepts = weights.reshape(-1, weights.shape[-1]), intercepts.ravel()
-        contrasts, at = _constraint(model, held_out, agreement)
+        judging, at = compare(held_out)
         gaps = np.full(len(weights), np.nan)
-        if contrasts is not None:
-            gaps = np.array([contrasts.violation_of(one) for one in weights @ at])
+        if judging is not None:
+            gaps = np.array([judging.violation_of(one) for one in weights @ at])
         errors = mean_squared_errors(held_out, weights, intercepts)
         usable = np.isfinite(errors)
         figures.append(np.array([errors, np.where(usable, gaps, np.nan), usable]))
@@ -82,31 +83,28 @@ def mean_squared_errors(summary: Summary, weights: Array, intercepts: Array) -> 
 
 
 def _constraint(
-    model: FairModel, summary: Summary, agreement: Agreement
+    comparison: Comparison, scheme: CellScheme | None, summary: Summary
 ) -> tuple[Constraint | None, Array]:
-    """Return the contrasts of these rows in units of the mean gap, and how they are read."""
+    """Return the constraint on these rows, and how its contrasts are read: XᵀC."""
     nothing = np.zeros((summary.moments.shift.size, 0))
-    if agreement.scheme is None:
+    if scheme is None:
         return None, nothing
     try:
-        comparison = Comparison.of(model, epsilon_scale="mean")
-        _, contrasts, probe = constrain(summary, agreement.scheme, comparison)
+        _, constraint, probe = constrain(summary, scheme, comparison)
     except NothingToCompareError:
         return None, nothing
-    return contrasts, probe
+    return constraint, probe
 
 
 def _fold(
-    model: FairModel, rest: Summary, agreement: Agreement, everybody: Constraint | None
-) -> tuple[SearchFold, Array]:
-    contrasts, probe = _constraint(model, rest, agreement)
+    constraint: Constraint | None, everybody: Constraint | None, epsilon_scale: str
+) -> SearchFold:
+    """Return what one fold could compare, of the pairs that all rows compare."""
     nobody = np.zeros(0, dtype=np.intp)
     all_pairs = 0 if everybody is None else len(everybody.compared)
-    own_pairs = 0 if contrasts is None else len(contrasts.compared)
-    if contrasts is not None and model.epsilon_scale == "sum":
-        contrasts = replace(contrasts, scale=0.5)
-    problem = "" if contrasts is not None else "its training rows leave nobody to compare."
-    fold = SearchFold(
-        nobody, nobody, contrasts, no_contrasts(0), None, all_pairs - own_pairs, problem
-    )
-    return fold, probe
+    own_pairs = 0 if constraint is None else len(constraint.compared)
+    if constraint is not None and epsilon_scale == "sum":
+        constraint = replace(constraint, scale=0.5)
+    problem = "" if constraint is not None else "its training rows leave nobody to compare."
+    dropped = all_pairs - own_pairs
+    return SearchFold(nobody, nobody, constraint, no_contrasts(0), None, dropped, problem)

@@ -1,9 +1,9 @@
-"""Arrow tables as chunks: which columns are what, and what a column holds as numbers.
+"""Columns of Arrow tables: which is what, and what it holds as numbers.
 
-    Roles + schema → Roles whose features are settled       names and types are checked
-    Roles + tables → Chunk                                  X in the order of the features
+    ArrowRoles + schema → ArrowRoles with settled features    names and types are checked
+    ArrowRoles + tables → Chunk                               X in the order of the features
 
-Sources differ in where their tables come from (parquet.py, arrow.py), not in this.
+Where the tables come from is said in parquet.py and arrow.py.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from gferm.streaming.chunks import Chunk
 
-Column = npt.NDArray[Any]
+ColumnValues = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Roles:
+class ArrowRoles:
     """Which column is what.
 
     Attributes
@@ -47,7 +47,7 @@ class Roles:
         sensitive: str | Sequence[str],
         weight: str | None,
         features: str | Sequence[str] | None,
-    ) -> Roles:
+    ) -> ArrowRoles:
         """Take what a user passed to a source; one name may stand for a sequence of one."""
         chosen = None if features is None else _names(features)
         if chosen is not None and target in chosen:
@@ -61,20 +61,20 @@ class Roles:
         return list(dict.fromkeys([self.target, *self.sensitive, *weight]))
 
     @property
-    def columns(self) -> list[str]:
+    def names(self) -> list[str]:
         """All columns, once each."""
         return list(dict.fromkeys([*(self.features or ()), *self.labels]))
 
-    def settled(self, schema: Any, place: str) -> Roles:
+    def settled(self, schema: Any, place: str) -> ArrowRoles:
         """Settle the features on a schema, or require that it has what they were settled to be."""
         features = self.features
         if features is None:
             index = (schema.pandas_metadata or {}).get("index_columns", ())
             features = tuple(name for name in schema.names if name not in (*self.labels, *index))
-        roles = replace(self, features=features)
-        _require_once(place, schema.names, roles.columns)
+        found = replace(self, features=features)
+        _require_once(place, schema.names, found.names)
         _require_numbers(place, schema, features)
-        return roles
+        return found
 
     def chunk(self, tables: Sequence[Any], place: str) -> Chunk:
         """Read some tables as one chunk."""
@@ -115,7 +115,7 @@ class Roles:
         )
 
 
-def read_column(table: Any, name: str, *, number: bool = False) -> Column:
+def read_column(table: Any, name: str, *, number: bool = False) -> ColumnValues:
     """Return a column's values; NumPy knows no decimals, and no booleans with gaps."""
     from pyarrow import float64, types
 
@@ -123,11 +123,11 @@ def read_column(table: Any, name: str, *, number: bool = False) -> Column:
     kind = _value_type(column.type)
     if types.is_decimal(kind) or (number and types.is_boolean(kind)):
         column = column.cast(float64())
-    values: Column = column.to_numpy()
+    values: ColumnValues = column.to_numpy()
     return values
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _joined(columns: Sequence[ColumnValues]) -> ColumnValues:
     return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
 
@@ -158,7 +158,7 @@ def _require_numbers(place: str, schema: Any, features: Sequence[str]) -> None:
         )
 
 
-def _require_finite(place: str, name: str, column: Column) -> None:
+def _require_finite(place: str, name: str, column: ColumnValues) -> None:
     """Name the column: later on, it is one of many in X."""
     with np.errstate(invalid="ignore", over="ignore"):
         if np.isfinite(column.sum()):
