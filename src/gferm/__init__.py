@@ -30,3 +30,7 @@ __all__ = [
     "metrics",
 ]
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

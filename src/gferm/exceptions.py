@@ -8,10 +8,10 @@ from pathlib import Path
 from types import FrameType
 
 OURS = str(Path(__file__).parent)
-OF_OTHERS = ("sklearn.", "joblib.", "dask.", "distributed.", "contextlib")
+BETWEEN = ("sklearn.", "joblib.", "dask.", "distributed.", "contextlib.", "functools.")
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, and point at the line of the user who called us, however deep we are.
 
     That is the first frame outside of this package and of those that call it in between.
@@ -24,7 +24,7 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 def _is_between(module: str, frame: FrameType) -> bool:
     inside = frame.f_code.co_filename.startswith(OURS)
-    return inside or f"{module}.".startswith(OF_OTHERS)
+    return inside or f"{module}.".startswith(BETWEEN)
 
 
 class NothingToCompareError(ValueError):

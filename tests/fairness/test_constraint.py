@@ -219,3 +219,29 @@ def test_margins_stack_the_gaps_of_each_attribute():
 def test_nothing_to_compare_is_an_error_with_a_remedy(y, features, options, message):
     with pytest.raises(ValueError, match=message):
         contrasts_of(np.array(y), features, **options)
+
+
+@few
+@given(problems(), st.integers(1, LARGEST))
+def test_gaps_of_rows_are_those_of_their_contrasts(problem, min_size):
+    y, s, f, weight = problem
+    contrasts = contrasts_of(y, {"s": s}, weight=weight, min_cell_size=min_size)
+    found = contrasts.constraint.gaps(f, y, {"s": s}, weight)
+    np.testing.assert_allclose(found, contrasts.gaps(f), atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [None, RNG.uniform(0.5, 2, 80)], ids=["plain", "weighted"])
+def test_gaps_of_margins_and_scores_are_those_of_their_contrasts(weight):
+    y, f = RNG.uniform(0, 3, 80), RNG.normal(size=80)
+    features = {"s": RNG.choice(list("ab"), 80), "age": RNG.normal(size=80)}
+    s_bins = {"s": Bins.categories(GROUPS), "age": "continuous"}
+    contrasts = contrasts_of(y, features, s_bins=s_bins, marginal=True, weight=weight)
+    found = contrasts.constraint.gaps(f, y, features, weight)
+    np.testing.assert_allclose(found, contrasts.gaps(f), atol=1e-12)
+
+
+def test_gaps_of_rows_that_leave_a_cell_empty_are_unknown():
+    y, s = np.array([0.5, 0.5, 1.5, 1.5]), np.array(list("abab"))
+    constraint = contrasts_of(y, {"s": s}).constraint
+    found = constraint.gaps([3.0, 1.0, 7.0], y[:3], {"s": s[:3]})
+    np.testing.assert_array_equal(found, [2.0, np.nan])

@@ -38,7 +38,7 @@ from gferm.fairness.cells import Cells
 from gferm.fairness.comparison import Comparison, no_contrasts, require_every_row_in_a_bin
 from gferm.fairness.constraint import Constraint
 from gferm.fairness.membership import Membership
-from gferm.features.base import values_of
+from gferm.features.base import Features, values_of
 from gferm.features.kernel import Kernel
 from gferm.features.space import FunctionSpace
 from gferm.losses import as_loss
@@ -118,7 +118,7 @@ class FairModel(SharedParameters):
             self.__dict__.pop("stream_", None)
             posed = pose_rows(self, X, y, sensitive_features, sample_weight)
             solutions = posed.problem.solve()
-            accept_solutions(self, posed.problem, posed.cells, solutions)
+            accept_solutions(self, Learned.of(posed.problem, posed.cells), solutions)
             for name, value in self.labels.learned(posed.y).items():
                 setattr(self, name, value)
         warn_about_fit(self, solutions)
@@ -234,11 +234,33 @@ def settings_of(model: FairModel) -> Settings:
     return Settings(loss, model.alpha, model.epsilon, *how)
 
 
-def accept_solutions(
-    model: FairModel, problem: LearningProblem, cells: Cells | None, solutions: Sequence[Solution]
-) -> None:
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a fitted model is made of beside its solutions; it knows no rows but those f needs.
+
+    Attributes
+    ----------
+    features : Features
+    constraint : Constraint or None
+    choice : SolverChoice
+        What solved it.
+    cells : Cells or None
+    """
+
+    features: Features
+    constraint: Constraint | None
+    choice: SolverChoice
+    cells: Cells | None
+
+    @classmethod
+    def of(cls, problem: LearningProblem, cells: Cells | None) -> Learned:
+        """Keep what fitted models take of a problem that was solved."""
+        return cls(problem.features.without_rows(), problem.constraint, problem.choice, cells)
+
+
+def accept_solutions(model: FairModel, learned: Learned, solutions: Sequence[Solution]) -> None:
     """Set every fitted attribute; nothing before this does."""
-    shape, features = model.labels.shape, problem.features
+    shape, features = model.labels.shape, learned.features
     coefficients, intercepts = features.expand(
         np.array([solution.coefficients for solution in solutions]),
         np.array([solution.intercept for solution in solutions]),
@@ -252,14 +274,14 @@ def accept_solutions(
     fitted |= {
         "intercept_": shape(intercepts),
         "multipliers_": shape(multipliers),
-        "cells_": cells,
-        "contrasts_": problem.constraint,
+        "cells_": learned.cells,
+        "contrasts_": learned.constraint,
         "violation_": max(solution.violation for solution in solutions),
         "active_": any(solution.active for solution in solutions),
         "objective_": sum(solution.objective for solution in solutions),
         "duality_gap_": max(solution.relative_gap for solution in solutions),
         "n_iter_": max(solution.n_iter for solution in solutions),
-        "solver_": problem.choice,
+        "solver_": learned.choice,
     }
     for name, value in fitted.items():
         setattr(model, name, value)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from gferm.arrays import Array
 from gferm.estimators.agreement import require_same_parameters
-from gferm.estimators.base import FairModel, accept_solutions, pose_rows, values_of_several
+from gferm.estimators.base import FairModel, Learned, accept_solutions, pose_rows, values_of_several
 from gferm.estimators.messages import share_features, warn_about_fit
 from gferm.estimators.parameters import check_parameters
 from gferm.estimators.regressor import FairRegressor
@@ -25,7 +25,7 @@ from gferm.fairness.cells import Cells
 from gferm.fairness.constraint import Constraint
 from gferm.fairness.sensitive import missing_error
 from gferm.losses import LOSSES, REGRESSION_LOSSES, as_loss
-from gferm.solver.problem import LearningProblem, TracedPath
+from gferm.solver.problem import TracedPath
 from gferm.solver.projection import certify, require_met
 from gferm.solver.reduction import Reduction
 
@@ -70,7 +70,8 @@ def frontier(
     _require_square_loss(model)
     posed = pose_rows(model, X, y, sensitive_features, sample_weight)
     assert posed.cells is not None
-    return Frontier(model, posed.problem, posed.cells, posed.problem.trace(), posed.mass)
+    path = posed.problem.trace()
+    return Frontier(model, Learned.of(posed.problem, posed.cells), path, posed.mass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +82,8 @@ class Frontier:
     ----------
     model : FairRegressor
         The parameters that the models share.
-    problem : LearningProblem
-    cells : Cells
-        Who is compared with whom.
+    learned : Learned
+        Features, constraint and cells that they share.
     path : TracedPath
         The solver's breakpoints.
     mass : float
@@ -91,8 +91,7 @@ class Frontier:
     """
 
     model: FairRegressor
-    problem: LearningProblem
-    cells: Cells
+    learned: Learned
     path: TracedPath
     mass: float
 
@@ -143,9 +142,8 @@ class Frontier:
         share_features(model, template)
         require_same_parameters(template, stream.agreement)
         problem, cells = pose_stream(template, stream, constrained=True)
-        assert cells is not None
-        mass = float(stream.summary.moments.mass)
-        return cls(template, problem, cells, problem.trace(), mass)
+        path, mass = problem.trace(), float(stream.summary.moments.mass)
+        return cls(template, Learned.of(problem, cells), path, mass)
 
     def __len__(self) -> int:
         return len(self.epsilons)
@@ -164,8 +162,14 @@ class Frontier:
     @property
     def contrasts(self) -> Constraint:
         """The constraint: compared and skipped pairs."""
-        assert self.problem.constraint is not None
-        return self.problem.constraint
+        assert self.learned.constraint is not None
+        return self.learned.constraint
+
+    @property
+    def cells(self) -> Cells:
+        """Who is compared with whom, with counts."""
+        assert self.learned.cells is not None
+        return self.learned.cells
 
     @property
     def reduction(self) -> Reduction:
@@ -220,7 +224,7 @@ class Frontier:
         """
         asked = self.epsilons if epsilons is None else np.atleast_1d(epsilons)
         x = self.reduction.coefficients(self._solve(asked))
-        features = self.problem.features
+        features = self.learned.features
         coefficients, intercepts = features.expand(
             self.reduction.restore(x), self.reduction.intercepts(x)
         )
@@ -244,7 +248,7 @@ class Frontier:
         share_features(self.model, model)
         solution = certify(self.reduction, self.contrasts, float(epsilon), multipliers)
         require_met(solution.violation, float(epsilon), float(self.epsilons[0]), self.contrasts)
-        accept_solutions(model, self.problem, self.cells, [solution])
+        accept_solutions(model, self.learned, [solution])
         warn_about_fit(model, [solution])
         return model
 

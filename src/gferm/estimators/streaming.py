@@ -27,7 +27,7 @@ from gferm.estimators.agreement import (
     require_same_parameters,
     warn_of_shifted_bins,
 )
-from gferm.estimators.base import FairModel, accept_solutions, comparison_of, settings_of
+from gferm.estimators.base import FairModel, Learned, accept_solutions, comparison_of, settings_of
 from gferm.estimators.messages import unchanged_on_error, warn_about_fit
 from gferm.estimators.reading import Columns, TrainingRows, read_rows, read_sensitive
 from gferm.exceptions import NothingToCompareError
@@ -253,7 +253,7 @@ def solve_stream(model: FairModel) -> Solution:
     stream: Stream = model.stream_
     problem, cells = pose_stream(model, stream, constrained=model.epsilon is not None)
     (solution,) = problem.solve()
-    accept_solutions(model, problem, cells, [solution])
+    accept_solutions(model, Learned.of(problem, cells), [solution])
     if cells is not None:
         warn_of_shifted_bins(cells, stream.agreement.first_shares)
     return solution

@@ -76,6 +76,10 @@ class Features(ABC):
             Whether iterations will come back to the rows.
         """
 
+    def without_rows(self) -> Features:
+        """Return what fitted models of these features take."""
+        return self
+
     def expand(self, unknowns: Array, intercepts: Array) -> tuple[Array, Array]:
         """Turn what was solved for, one row a model, into fitted coefficients and intercepts."""
         return unknowns, intercepts

@@ -111,6 +111,10 @@ class KernelFeatures(RowFeatures):
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, X=self.kernel.part(self.X, rows), weight=weight, X_all=None, kept=None)
 
+    def without_rows(self) -> KernelFeatures:
+        """Return the same without weights: coefficients are those of rows."""
+        return replace(self, weight=None)
+
     def expand(self, unknowns: Array, intercepts: Array) -> tuple[Array, Array]:
         """Give rows of weight zero the coefficient zero."""
         if self.kept is None:

@@ -73,6 +73,9 @@ class Geometry(Protocol):
         A contrast that is rounding becomes zero: noise must not be inverted.
         """
 
+    def without_rows(self) -> Geometry:
+        """Return what restoring coefficients takes."""
+
     def predictions(self, x: Array, image: Array) -> Array:
         """Return f − level at the training rows, from x and A x."""
 
@@ -132,6 +135,10 @@ class KernelGeometry:
         """Clear V of contrasts that are rounding."""
         scale = np.ones(len(probe)) if self.scale is None else self.scale
         return above_rounding(probe, ROUNDING * self.size * scale)
+
+    def without_rows(self) -> KernelGeometry:
+        """Return itself: the unknowns are coefficients of rows."""
+        return self
 
     def predictions(self, x: Array, image: Array) -> Array:
         """Return A x / √w."""
@@ -214,6 +221,10 @@ class LinearGeometry:
         seen = total.T if self.own_basis is None else self.own_basis.T @ total.T
         cleared = above_rounding(seen, self.floor)
         return cleared, cleared
+
+    def without_rows(self) -> LinearGeometry:
+        """Return the same without X."""
+        return replace(self, X=None)
 
     def predictions(self, x: Array, image: Array) -> Array:
         """Return X x for centred features."""

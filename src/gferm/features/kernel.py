@@ -25,6 +25,7 @@ from gferm.arrays.threads import for_each
 
 ALWAYS_SEMIDEFINITE = frozenset({"linear", "rbf", "laplacian", "chi2", "cosine"})
 BOUNDED_BY_ONE = frozenset({"rbf", "laplacian", "chi2", "cosine", "sigmoid"})
+WITH_GAMMA = frozenset({"rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2"})
 ONE_AT_ITSELF = BOUNDED_BY_ONE - {"sigmoid"}
 NONNEGATIVE_ONLY = frozenset({"chi2", "additive_chi2"})
 DENSE_ONLY = NONNEGATIVE_ONLY | {"precomputed"}
@@ -64,6 +65,11 @@ class Kernel:
     def is_named(self) -> bool:
         """Whether gamma, degree and coef0 are its parameters."""
         return not (callable(self.metric) or self.is_given)
+
+    @property
+    def has_gamma(self) -> bool:
+        """Whether gamma changes it."""
+        return self.metric in WITH_GAMMA
 
     @property
     def needs_intercept(self) -> bool:

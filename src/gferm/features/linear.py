@@ -68,6 +68,10 @@ class LinearFeatures(RowFeatures):
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, X=self.X[rows], weight=weight)
 
+    def without_rows(self) -> LinearFeatures:
+        """Return the same of no rows."""
+        return replace(self, X=None, weight=None)
+
     def values_at(self, rows: Rows, coefficients: Array, learned_on: Rows) -> Array:
         """Evaluate models at some of the rows."""
         return values_of(self.kernel, self.X[rows], coefficients, self.support, self.device)
@@ -159,6 +163,10 @@ class SummedFeatures(Features):
     def n_unknowns(self) -> int:
         """As many as there are features."""
         return len(self.moments.shift)
+
+    def without_rows(self) -> LinearFeatures:
+        """Return the features of the rows that are gone."""
+        return self.like
 
     @property
     def support(self) -> Any:

@@ -131,7 +131,7 @@ class LearningProblem:
         fairest = meet_exactly(reduction, constraint, near=nu[-1])  # the walk's end, made exact
         if is_met(certify(reduction, constraint, 0.0, fairest).violation, 0.0, epsilons[0]):
             nu[-1], epsilons[-1] = fairest, 0.0
-        return TracedPath(epsilons, nu, reduction)
+        return TracedPath(epsilons, nu, reduction.without_rows())
 
     @cached_property
     def factorized(self) -> FactorizedSystem:

@@ -117,6 +117,13 @@ class Reduction:
     system: System
     steps: int
 
+    def without_rows(self) -> Reduction:
+        """Forget labels, contrasts and rows that the way to coefficients does not take."""
+        nothing = np.empty((0, 0))
+        target = replace(self.system.target, vector=np.empty(0))
+        lean = replace(self.system, target=target, steering=nothing, weight=None, null=None)
+        return replace(self, system=replace(lean, geometry=lean.geometry.without_rows()))
+
     def coefficients(self, multipliers: Array) -> Array:
         """Return x for one ν, or one row for each row of ν, in the basis of the factorisation."""
         return self.plain - multipliers @ self.correction.T

@@ -20,6 +20,7 @@ from gferm.arrays import Array
 from gferm.arrays.device import open_device
 from gferm.estimators import FairClassifier, FairRegressor
 from gferm.exceptions import InputError
+from gferm.features.kernel import Kernel
 from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from gferm.model_selection import FairClassifierCV, FairRegressorCV
 from gferm.solver import choose_solver
@@ -31,7 +32,6 @@ MODELS = {"regression": FairRegressor, "classification": FairClassifier}
 SEARCHES = {"regression": FairRegressorCV, "classification": FairClassifierCV}
 LOSSES = {"regression": REGRESSION_LOSSES, "classification": CLASSIFICATION_LOSSES}
 
-WITH_GAMMA = ("rbf", "laplacian", "poly", "polynomial", "sigmoid", "chi2")
 GAMMAS = (0.1, 1.0, 10.0)  # to try, over the number of columns: the features have deviation 1
 SMALL = 20  # rows of a cell whose mean is mostly chance
 CHEAP = 2000  # rows up to which any plain model is fitted too, to compare …
@@ -57,7 +57,7 @@ class Search:
         fixed = dict(params)
         alpha, gamma, epsilon = (fixed.pop(name, None) for name in ("alpha", "gamma", "epsilon"))
         gammas = self.gammas if gamma is None else [gamma]
-        if gammas is None and fixed.get("kernel", "rbf") in WITH_GAMMA:
+        if gammas is None and Kernel(fixed.get("kernel", "rbf")).has_gamma:
             gammas = [factor / matrix.shape[1] for factor in GAMMAS]
         return SEARCHES[rows.task](
             alphas=self.alphas if alpha is None else [alpha],

@@ -8,7 +8,6 @@ where the user says so. Features may have gaps (preparation.py).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from gferm.arrays import Array
-from gferm.exceptions import InputError
+from gferm.exceptions import InputError, warn_user
 from gferm.tables.columns import first_number, kind_of, row_name, split_names
 from gferm.tables.model_file import SavedModel
 from gferm.tables.read import read_table
@@ -107,10 +106,9 @@ def read_rows_to_learn(path: Path, asked: AskedColumns, task: Task) -> LabelledR
         left_out=left_out,
     )
     if left_out:
-        warnings.warn(
+        warn_user(
             f"{left_out} of {len(table)} rows are left out: they lack the target, a sensitive "
             "attribute or the weight.",
-            stacklevel=2,
         )
     return rows
 
@@ -139,10 +137,9 @@ def read_rows_to_judge(
     roles = Roles.to_judge(list(table.columns), asked, saved)
     table, left_out = _complete(table, roles, asked)
     if left_out:
-        warnings.warn(
+        warn_user(
             f"{left_out} rows are left out: they lack a label, a prediction, a sensitive attribute "
             "or the weight.",
-            stacklevel=2,
         )
     column = None if roles.prediction is None else table[roles.prediction]
     task = _task_of(table[roles.target], column, y_bins) if saved is None else saved.task

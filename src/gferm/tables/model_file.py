@@ -12,7 +12,6 @@ else is refused before skops looks at it, so nothing in it is imported or run.
 from __future__ import annotations
 
 import json
-import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from sklearn.pipeline import Pipeline
 
 import gferm
 from gferm.arrays import Array
-from gferm.exceptions import InputError
+from gferm.exceptions import InputError, warn_user
 from gferm.json_ready import json_text
 from gferm.tables.roles import Task
 from gferm.tables.write import whole_file
@@ -123,10 +122,9 @@ class SavedModel:
         """Return the matrix of a table; warn of words that were not seen in training."""
         matrix: Array = self.preparation.transform(table)
         for column, (rows, word) in self.preparation.unseen(table).items():
-            warnings.warn(
+            warn_user(
                 f"column {column!r} has {rows} rows with words not seen in training, such as "
                 f"{word!r:.40}; they count as none of its categories.",
-                stacklevel=2,
             )
         return matrix
 
