@@ -2,6 +2,7 @@
 
 import pickle
 from io import BytesIO
+from types import ModuleType
 
 import joblib
 import numpy as np
@@ -73,7 +74,7 @@ WITH_FEATURES = {
 def arrays_in(thing, path=(), seen=None):
     """Every array that a pickle would hold, with the attributes that lead to it."""
     seen = set() if seen is None else seen
-    if id(thing) in seen:
+    if id(thing) in seen or isinstance(thing, ModuleType | type):
         return
     seen.add(id(thing))
     if isinstance(thing, np.ndarray):

@@ -140,7 +140,7 @@ class FunctionSpace:
             return self.summable(landmarks, device, X, weight)
         if self.kernel.is_linear:
             return WideFeatures.about_the_mean(LinearFeatures(*given))
-        return KernelFeatures(*given, X_all, kept)
+        return KernelFeatures(*given, None if kept is None else X_all, kept)
 
     def summable(
         self,
