@@ -12,7 +12,6 @@ from gferm.fairness.cells import CellScheme
 from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import read_sensitive_features
-from gferm.model_selection.folds import SearchFold
 from gferm.model_selection.judge import Judge, make_echo
 from gferm.model_selection.measures import (
     FAST_ERRORS_OF_CLASSES,
@@ -22,7 +21,7 @@ from gferm.model_selection.measures import (
     error_measure,
     unfairness_measure,
 )
-from gferm.model_selection.rows import KernelRows
+from gferm.model_selection.rows import KernelRows, SearchFold
 
 N, SETTINGS = 80, 7
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 
 from gferm.arrays import Array
 from gferm.exceptions import warn_user
-from gferm.model_selection.folds import SearchFold
+from gferm.model_selection.rows import SearchFold
 
 
 def require_an_answer(

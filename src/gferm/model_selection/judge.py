@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.estimators.base import FairModel
-from gferm.model_selection.folds import SearchFold
 from gferm.model_selection.held_out import HeldOut
 from gferm.model_selection.measures import Measure, TestPart
-from gferm.model_selection.rows import KernelRows
+from gferm.model_selection.rows import KernelRows, SearchFold
 from gferm.solver.crossval import Grid
 
 

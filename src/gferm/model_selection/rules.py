@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array, Codes
-from gferm.model_selection.columns import read_errors, read_unfairness
+from gferm.model_selection.results import read_errors, read_unfairness
 
 ROUNDING = 1e-12  # 1 − 0.90 exceeds (1 − 0.91) / 0.9 by rounding only; accuracies are like that
 

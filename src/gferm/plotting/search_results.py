@@ -11,7 +11,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.model_selection import fairest_within
-from gferm.model_selection.columns import PREFIX
+from gferm.model_selection.results import PREFIX
 
 LONGEST_VALUE = 24  # characters
 

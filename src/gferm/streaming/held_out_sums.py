@@ -24,7 +24,7 @@ from gferm.fairness.cells import CellScheme
 from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
 from gferm.features.summary import Summary, constrain, total
-from gferm.model_selection.folds import SearchFold
+from gferm.model_selection.rows import SearchFold
 from gferm.solver.crossval import Grid, solve_grid
 
 
