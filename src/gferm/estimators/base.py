@@ -179,16 +179,17 @@ def pose_rows(
     """Read what was passed to `fit`, and write the learning problem."""
     plain = model.epsilon is None and sensitive_features is None
     rows = read_rows(model, X, y, sample_weight, ensure_min_samples=1 if plain else 2)
-    space, targets = FunctionSpace.of(model), model.labels.targets(rows.y)
+    space = FunctionSpace.of(model)
     landmarks = space.find_landmarks(rows.X, getattr(model, "feature_names_in_", None))
     members: Membership | None = None
     constraint: Constraint | None = None
     columns = no_contrasts(rows.y.size)
+    targets, y_bins = model.labels.targets(rows.y), model.labels.bins(rows.y, model.y_bins)
     if not plain:
         attributes = read_sensitive(sensitive_features, rows, like=(X, y))
         try:
             members, constraint, columns = compare_rows(
-                comparison_of(model, rows.y), rows.y, attributes, rows.weight, targets
+                Comparison.of(model, y_bins=y_bins), rows.y, attributes, rows.weight, targets
             )
         except NothingToCompareError:
             if model.epsilon is not None:  # else nothing was to be constrained

@@ -241,15 +241,15 @@ def _fill_gaussian(
     """
     xp, center, root = device.xp, Y.mean(0), (2.0 * gamma) ** 0.5
 
-    def extend(rows: Any) -> tuple[Any, Any]:
-        extended = device.empty(len(rows), rows.shape[1] + 2)
+    def extend(rows: Any, extended: Any) -> Any:
         scaled = xp.subtract(rows, center, out=extended[:, :-2])
         scaled *= root
-        return extended, -0.5 * xp.einsum("ij,ij->i", scaled, scaled)
+        return -0.5 * xp.einsum("ij,ij->i", scaled, scaled)
 
-    left, left_norms = extend(X)
+    both = device.empty(len(X) + len(Y), Y.shape[1] + 2)
+    left, right = both[: len(X)], both[len(X) :]
+    left_norms, right_norms = extend(X, left), extend(Y, right)
     left[:, -2], left[:, -1] = left_norms, 1.0
-    right, right_norms = extend(Y)
     right[:, -2], right[:, -1] = 1.0, right_norms
     for rows in device.row_blocks(len(out), out.shape[1]):
         block = out[rows]

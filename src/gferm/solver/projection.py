@@ -77,17 +77,19 @@ class Solution:
 def project(reduction: Reduction, constraint: Constraint | None, epsilon: float | None) -> Solution:
     """Solve the learning problem for one epsilon."""
     nothing = np.zeros(reduction.contrasts.size)
-    plain = certify(reduction, constraint, epsilon, nothing)
-    if constraint is None or epsilon is None or plain.violation <= epsilon:
-        return plain
+    if constraint is None or epsilon is None:
+        return certify(reduction, constraint, epsilon, nothing)
+    plain = constraint.violation_of(reduction.contrasts)
+    if plain <= epsilon:
+        return certify(reduction, constraint, epsilon, nothing)
     if epsilon == 0:
         solution = certify(reduction, constraint, epsilon, meet_exactly(reduction, constraint))
-        if is_met(solution.violation, epsilon, plain.violation):
+        if is_met(solution.violation, epsilon, plain):
             return solution
     start, bound = reduction.contrasts - constraint.offset, epsilon * constraint.scale
     path = trace_path(reduction.gram, start, constraint.norm, stop=bound)
     solution = certify(reduction, constraint, epsilon, path.multipliers[-1])
-    require_met(solution.violation, epsilon, plain.violation, constraint)
+    require_met(solution.violation, epsilon, plain, constraint)
     return solution
 
 
@@ -144,10 +146,11 @@ def certify(
 ) -> Solution:
     """Turn multipliers into a solution with its violation and duality gap."""
     x = reduction.coefficients(multipliers)
-    gap = float(reduction.price_of_residual(multipliers))
+    reached = reduction.contrasts_of(x)
+    gap, objective = reduction.price_of_residual(multipliers), reduction.objective(multipliers)
+    intercept, constant = reduction.intercepts(x), reduction.is_constant(multipliers)
     violation = np.nan
     if constraint is not None:
-        reached = reduction.contrasts_of(x)
         violation = constraint.violation_of(reached)
         if epsilon is not None:
             bound = epsilon * constraint.scale
@@ -155,13 +158,13 @@ def certify(
             gap += 2.0 * max(bound * constraint.norm.dual(multipliers) - pull, 0.0)
     return Solution(
         coefficients=reduction.restore(x),
-        intercept=float(reduction.intercepts(x)),
+        intercept=float(intercept),
         multipliers=2.0 * multipliers,
         violation=violation,
-        objective=float(reduction.objective(multipliers)),
-        duality_gap=gap,
+        objective=float(objective),
+        duality_gap=float(gap),
         floor=np.finfo(float).eps * reduction.system.target.norm2 + np.finfo(float).tiny,
         active=bool(np.any(multipliers)),
-        constant=reduction.is_constant(multipliers),
+        constant=constant,
         n_iter=reduction.steps,
     )
