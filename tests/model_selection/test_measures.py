@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import get_scorer
 
 from gferm import Bins, FairClassifier, FairRegressor, metrics
-from gferm.estimators.reading import TrainingRows
+from gferm.estimators.posing import TrainingRows
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.membership import sort_rows

@@ -5,7 +5,7 @@ import pytest
 
 from gferm import FairClassifier, FairRegressor
 from gferm.arrays.device import CPU
-from gferm.estimators.base import pose_rows
+from gferm.estimators.posing import pose_rows
 from gferm.fairness.cells import CellScheme
 from gferm.fairness.membership import sort_rows
 from gferm.fairness.sensitive import read_sensitive_features

@@ -19,7 +19,7 @@ from gferm.arrays.foreign import as_numpy
 from gferm.bounds.scheme import cells_as_trained, cells_of_own_bins, require_rows_in_cells
 from gferm.bounds.span import Span, choose_span, is_everything
 from gferm.estimators.base import FairModel, model_values
-from gferm.estimators.reading import read_label
+from gferm.estimators.posing import read_label
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import Cells, SensitiveBins
 from gferm.fairness.membership import Membership

@@ -20,8 +20,8 @@ from dask.delayed import delayed
 from gferm.distributed.dask_partitions import DaskPartition, align_partitions
 from gferm.distributed.partition_tasks import add_sums, join_as_tree, sum_partition
 from gferm.distributed.scan_plan import NO_ROWS, plan_scan, settle_on_first
-from gferm.estimators.parameters import check_parameters
-from gferm.estimators.reading import OR_PLAIN
+from gferm.estimators.base import check_parameters
+from gferm.estimators.posing import OR_PLAIN
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import Stream, can_stream
 from gferm.fairness.sensitive import missing_error

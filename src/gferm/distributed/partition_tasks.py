@@ -27,7 +27,7 @@ from sklearn.base import clone
 
 from gferm.distributed.bin_sketch import BinSketch, sketch_rows
 from gferm.distributed.dask_partitions import errors_in_partition
-from gferm.estimators.reading import read_rows
+from gferm.estimators.posing import read_rows
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import ChunkRows, read_chunk
 from gferm.fairness.cells import CellScheme

@@ -16,7 +16,7 @@ from scipy import sparse
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
 from gferm.estimators.base import FairModel
-from gferm.estimators.reading import Columns
+from gferm.estimators.posing import Columns
 from gferm.exceptions import ShiftedBinsWarning, warn_user
 from gferm.fairness.bins import Bins
 from gferm.fairness.cells import Cells, CellScheme

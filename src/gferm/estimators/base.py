@@ -1,6 +1,6 @@
-"""What every fair estimator shares: the way of a fit.
+"""What every fair estimator shares: its parameters, and the way of a fit.
 
-    rows → cells → constraint      who is compared with whom       reading.py, fairness/
+    rows → cells → constraint      who is compared with whom       posing.py, fairness/
     rows → features → problem      the one factorisation           features/, solver/problem.py
     problem → solutions            by the solver that choice.py names
     solutions → fitted attributes
@@ -10,19 +10,25 @@ Estimators differ in their ``labels`` (labels.py) and in their docstrings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from inspect import Parameter, signature
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
+from gferm.arrays.device import DEVICES
 from gferm.arrays.foreign import as_numpy, back_to, device_for
 from gferm.arrays.memory import explain_out_of_memory
 from gferm.estimators.labels import Labels
@@ -31,20 +37,136 @@ from gferm.estimators.messages import (
     warn_about_fit,
     warn_of_cells_without_rows,
 )
-from gferm.estimators.parameters import SharedParameters
-from gferm.estimators.reading import read_rows, read_sensitive
-from gferm.exceptions import NothingToCompareError
-from gferm.fairness.cells import Cells
-from gferm.fairness.comparison import Comparison, no_contrasts, require_every_row_in_a_bin
+from gferm.estimators.posing import pose_rows
+from gferm.fairness.bins import Bins
+from gferm.fairness.cells import Cells, SensitiveBins
+from gferm.fairness.comparison import (
+    EPSILON_SCALES,
+    MATCHES,
+)
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.membership import Membership
 from gferm.features.base import Features, values_of
 from gferm.features.kernel import Kernel
-from gferm.features.space import FunctionSpace
-from gferm.losses import as_loss
-from gferm.solver.choice import LIBSVM, SOLVERS, Settings, SolverChoice
+from gferm.features.landmarks import WAYS
+from gferm.losses import Loss
+from gferm.solver.choice import SOLVERS, SolverChoice
 from gferm.solver.problem import LearningProblem
 from gferm.solver.projection import Solution
+
+
+class InheritedParameters:
+    """Completes the signature of an ``__init__`` with the parameters that it passes on."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("__init__")
+        if own is None or signature(own).parameters.keys() <= {"self"}:
+            return
+        named = dict(signature(own).parameters)
+        passed_on = [name for name, one in named.items() if one.kind is Parameter.VAR_KEYWORD]
+        if not passed_on:
+            return
+        del named[passed_on[0]]
+        inherited = signature(super(cls, cls).__init__).parameters
+        every = {**inherited, **named}
+        own.__signature__ = signature(own).replace(parameters=list(every.values()))
+
+
+class KernelMachine(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose kernel is named as in KernelRidge."""
+
+    kernel: str | Callable[..., float]
+    gamma: float | None
+    degree: float
+    coef0: float
+    kernel_params: Mapping[str, Any] | None
+
+    _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS) | {"precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags, kernel = super().__sklearn_tags__(), Kernel(self.kernel)
+        tags.input_tags.sparse = bool(kernel.accept_sparse)
+        tags.input_tags.pairwise = kernel.is_given
+        tags.input_tags.positive_only = kernel.takes_counts
+        return tags
+
+
+class SharedParameters(InheritedParameters, KernelMachine):
+    """What fair models and searches for them have in common."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "loss": [str, Loss],  # as_loss says it better than a type check
+        **KernelMachine._kernel_constraints,
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+        "landmarks": [StrOptions(set(WAYS)), "array-like", "sparse matrix"],
+        "epsilon_scale": [StrOptions(set(EPSILON_SCALES))],
+        "y_bins": [Interval(Integral, 1, None, closed="left"), "array-like", Bins],
+        "s_bins": [str, Interval(Integral, 1, None, closed="left"), "array-like", Bins, dict],
+        "intersectional": ["boolean"],
+        "match": [StrOptions(set(MATCHES))],
+        "min_cell_size": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "device": [StrOptions(set(DEVICES)), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        kernel: str | Callable[..., float] = "rbf",
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: Mapping[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        landmarks: Any = "uniform",
+        epsilon_scale: str = "mean",
+        y_bins: Any = 10,
+        s_bins: SensitiveBins = "auto",
+        intersectional: bool = True,
+        match: str = "prediction",
+        min_cell_size: int = 1,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+        device: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.epsilon_scale = epsilon_scale
+        self.y_bins = y_bins
+        self.s_bins = s_bins
+        self.intersectional = intersectional
+        self.match = match
+        self.min_cell_size = min_cell_size
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.random_state = random_state
+
+
+def check_parameters(estimator: BaseEstimator) -> None:
+    """Refuse parameters of the wrong type or range, as `fit` does."""
+    validate_parameter_constraints(
+        estimator._parameter_constraints,
+        estimator.get_params(deep=False),
+        caller_name=type(estimator).__name__,
+    )
 
 
 class FairModel(SharedParameters):
@@ -145,94 +267,6 @@ class FairModel(SharedParameters):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intercept_")
-
-
-@dataclass(frozen=True, eq=False)
-class PosedRows:
-    """The learning problem of some rows.
-
-    Attributes
-    ----------
-    problem : LearningProblem
-    members : Membership or None
-        Which row is in which cell; None when nobody is compared.
-    y : array of shape (n_samples,)
-        The labels that count.
-    mass : float
-        Σ w, the number of rows without weights.
-    """
-
-    problem: LearningProblem
-    members: Membership | None
-    y: npt.NDArray[Any]
-    mass: float
-
-    @property
-    def cells(self) -> Cells | None:
-        """The table of cells."""
-        return None if self.members is None else self.members.cells
-
-
-def pose_rows(
-    model: FairModel, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
-) -> PosedRows:
-    """Read what was passed to `fit`, and write the learning problem."""
-    plain = model.epsilon is None and sensitive_features is None
-    rows = read_rows(model, X, y, sample_weight, ensure_min_samples=1 if plain else 2)
-    space = FunctionSpace.of(model)
-    landmarks = space.find_landmarks(rows.X, getattr(model, "feature_names_in_", None))
-    members: Membership | None = None
-    constraint: Constraint | None = None
-    columns = no_contrasts(rows.y.size)
-    targets, y_bins = model.labels.targets(rows.y), model.labels.bins(rows.y, model.y_bins)
-    if not plain:
-        attributes = read_sensitive(sensitive_features, rows, like=(X, y))
-        try:
-            members, constraint, columns = compare_rows(
-                Comparison.of(model, y_bins=y_bins), rows.y, attributes, rows.weight, targets
-            )
-        except NothingToCompareError:
-            if model.epsilon is not None:  # else nothing was to be constrained
-                raise
-    problem = LearningProblem(
-        rows.features(space, landmarks, in_rows=model.solver == LIBSVM),
-        targets,
-        constraint,
-        columns,
-        settings_of(model),
-    )
-    mass = float(rows.y.size if rows.weight is None else rows.weight.sum())
-    return PosedRows(problem, members, rows.y, mass)
-
-
-def comparison_of(model: FairModel, y: npt.NDArray[Any]) -> Comparison:
-    """Return who is compared with whom, with the bins that these labels settle."""
-    return Comparison.of(model, y_bins=model.labels.bins(y, model.y_bins))
-
-
-def compare_rows(
-    comparison: Comparison,
-    y: npt.NDArray[Any],
-    attributes: Any,
-    weight: Array | None,
-    targets: Sequence[Array],
-) -> tuple[Membership, Constraint, sparse.csr_array]:
-    """Settle the bins on rows, all of which must lie in them, and build the constraint."""
-    if comparison.match == "residual" and len(targets) > 1:
-        raise ValueError(
-            "match='residual' compares f − y with y = ±1, which more than two classes do not "
-            "have; use match='prediction'."
-        )
-    members = comparison.sort(y, attributes, weight)
-    require_every_row_in_a_bin(members, y, attributes)
-    return members, *comparison.constrain(members, targets[0] if targets else None)
-
-
-def settings_of(model: FairModel) -> Settings:
-    """Return how the model's learning problem is to be solved."""
-    loss = as_loss(model.loss, model.labels.losses)
-    how = model.solver, model.tol, model.max_iter
-    return Settings(loss, model.alpha, model.epsilon, *how)
 
 
 @dataclass(frozen=True, eq=False)

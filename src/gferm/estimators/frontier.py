@@ -15,9 +15,15 @@ from sklearn.base import clone
 
 from gferm.arrays import Array
 from gferm.estimators.agreement import require_same_parameters
-from gferm.estimators.base import FairModel, Learned, accept_solutions, pose_rows, values_of_several
+from gferm.estimators.base import (
+    FairModel,
+    Learned,
+    accept_solutions,
+    check_parameters,
+    values_of_several,
+)
 from gferm.estimators.messages import share_features, warn_about_fit
-from gferm.estimators.parameters import check_parameters
+from gferm.estimators.posing import pose_rows
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import Stream, pose_stream
 from gferm.exceptions import UnreachableEpsilonError

@@ -17,8 +17,8 @@ from gferm.arrays import Array
 from gferm.arrays.device import CPU, row_blocks
 from gferm.arrays.foreign import as_numpy, back_to
 from gferm.arrays.threads import one_blas_at_a_time
+from gferm.estimators.base import KernelMachine
 from gferm.estimators.messages import unchanged_on_error
-from gferm.estimators.parameters import KernelMachine
 from gferm.estimators.projection import FairTransformer
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import SensitiveBins

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from gferm.arrays import Array
-from gferm.estimators.reading import read_label
+from gferm.estimators.posing import read_label
 from gferm.fairness.bins import Bins
 from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 

@@ -20,9 +20,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy, back_to
-from gferm.estimators.base import compare_rows
 from gferm.estimators.messages import unchanged_on_error
-from gferm.estimators.reading import read_label, read_weight, validate_rows
+from gferm.estimators.posing import compare_rows, read_label, read_weight, validate_rows
 from gferm.exceptions import ConstantModelWarning, warn_user
 from gferm.fairness.bins import MAX_AUTO_CATEGORIES, Bins, BinsLike
 from gferm.fairness.cells import Cells, SensitiveBins

@@ -27,9 +27,16 @@ from gferm.estimators.agreement import (
     require_same_parameters,
     warn_of_shifted_bins,
 )
-from gferm.estimators.base import FairModel, Learned, accept_solutions, comparison_of, settings_of
+from gferm.estimators.base import FairModel, Learned, accept_solutions
 from gferm.estimators.messages import unchanged_on_error, warn_about_fit
-from gferm.estimators.reading import Columns, TrainingRows, read_rows, read_sensitive
+from gferm.estimators.posing import (
+    Columns,
+    TrainingRows,
+    comparison_of,
+    read_rows,
+    read_sensitive,
+    settings_of,
+)
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import Cells, CellScheme
 from gferm.fairness.comparison import Comparison, require_every_row_in_a_bin

@@ -21,8 +21,14 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _num_samples
 
 from gferm.arrays.foreign import as_numpy
-from gferm.estimators.base import FairModel, compare_rows, comparison_of
-from gferm.estimators.reading import TrainingRows, read_rows, read_sensitive
+from gferm.estimators.base import FairModel
+from gferm.estimators.posing import (
+    TrainingRows,
+    compare_rows,
+    comparison_of,
+    read_rows,
+    read_sensitive,
+)
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.constraint import Constraint

@@ -24,9 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
-from gferm.estimators.base import FairModel
+from gferm.estimators.base import FairModel, SharedParameters, check_parameters
 from gferm.estimators.messages import unchanged_on_error
-from gferm.estimators.parameters import SharedParameters, check_parameters
 from gferm.fairness.sensitive import missing_error
 from gferm.losses import LOSSES, as_loss
 from gferm.model_selection.failures import require_an_answer, warn_about_search

@@ -18,7 +18,7 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.arrays.threads import map_ahead
-from gferm.estimators.base import comparison_of
+from gferm.estimators.posing import comparison_of
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import Stream, errors_in_chunk, read_chunk
 from gferm.fairness.cells import CellScheme

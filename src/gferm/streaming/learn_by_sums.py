@@ -18,9 +18,8 @@ from typing import TypeVar
 import numpy as np
 
 from gferm.estimators.agreement import require_same_parameters
-from gferm.estimators.base import FairModel
+from gferm.estimators.base import FairModel, check_parameters
 from gferm.estimators.messages import share_features, unchanged_on_error, warn_about_fit
-from gferm.estimators.parameters import check_parameters
 from gferm.estimators.regressor import FairRegressor
 from gferm.estimators.streaming import can_stream, solve_stream
 from gferm.features.space import FunctionSpace

@@ -1,4 +1,9 @@
-"""From what a user passes to `fit` to rows that count: checked, aligned, weighted."""
+"""From what a user passes to `fit` to a learning problem.
+
+X, y, weights ──> rows that count       checked, aligned, weighted
+attributes    ──> columns ──> cells     who is compared with whom
+all of it     ──> LearningProblem
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
 from gferm.arrays.foreign import as_numpy, device_for
+from gferm.exceptions import NothingToCompareError
+from gferm.fairness.cells import Cells
+from gferm.fairness.comparison import Comparison, no_contrasts, require_every_row_in_a_bin
+from gferm.fairness.constraint import Constraint
+from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import SensitiveColumn, missing_error, read_sensitive_features
 from gferm.features.base import RowFeatures
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import Landmarks
 from gferm.features.space import FunctionSpace
+from gferm.losses import as_loss
+from gferm.solver.choice import LIBSVM, Settings
+from gferm.solver.problem import LearningProblem
 
 Columns = tuple[SensitiveColumn, ...]
 OR_PLAIN = "or set epsilon=None to train without a fairness constraint on purpose"
@@ -80,6 +94,92 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> 
         rows = replace(rows, X=kernel.part(X, kept), y=y[kept], weight=weight[kept], kept=kept)
     kernel.require_suitable(rows.X)
     return replace(rows, y=model.labels.check(rows.y))
+
+
+@dataclass(frozen=True, eq=False)
+class PosedRows:
+    """The learning problem of some rows.
+
+    Attributes
+    ----------
+    problem : LearningProblem
+    members : Membership or None
+        Which row is in which cell; None when nobody is compared.
+    y : array of shape (n_samples,)
+        The labels that count.
+    mass : float
+        Σ w, the number of rows without weights.
+    """
+
+    problem: LearningProblem
+    members: Membership | None
+    y: npt.NDArray[Any]
+    mass: float
+
+    @property
+    def cells(self) -> Cells | None:
+        """The table of cells."""
+        return None if self.members is None else self.members.cells
+
+
+def pose_rows(model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> PosedRows:
+    """Read what was passed to `fit`, and write the learning problem."""
+    plain = model.epsilon is None and sensitive_features is None
+    rows = read_rows(model, X, y, sample_weight, ensure_min_samples=1 if plain else 2)
+    space = FunctionSpace.of(model)
+    landmarks = space.find_landmarks(rows.X, getattr(model, "feature_names_in_", None))
+    members: Membership | None = None
+    constraint: Constraint | None = None
+    columns = no_contrasts(rows.y.size)
+    targets, y_bins = model.labels.targets(rows.y), model.labels.bins(rows.y, model.y_bins)
+    if not plain:
+        attributes = read_sensitive(sensitive_features, rows, like=(X, y))
+        try:
+            members, constraint, columns = compare_rows(
+                Comparison.of(model, y_bins=y_bins), rows.y, attributes, rows.weight, targets
+            )
+        except NothingToCompareError:
+            if model.epsilon is not None:  # else nothing was to be constrained
+                raise
+    problem = LearningProblem(
+        rows.features(space, landmarks, in_rows=model.solver == LIBSVM),
+        targets,
+        constraint,
+        columns,
+        settings_of(model),
+    )
+    mass = float(rows.y.size if rows.weight is None else rows.weight.sum())
+    return PosedRows(problem, members, rows.y, mass)
+
+
+def comparison_of(model: Any, y: npt.NDArray[Any]) -> Comparison:
+    """Return who is compared with whom, with the bins that these labels settle."""
+    return Comparison.of(model, y_bins=model.labels.bins(y, model.y_bins))
+
+
+def compare_rows(
+    comparison: Comparison,
+    y: npt.NDArray[Any],
+    attributes: Any,
+    weight: Array | None,
+    targets: Sequence[Array],
+) -> tuple[Membership, Constraint, sparse.csr_array]:
+    """Settle the bins on rows, all of which must lie in them, and build the constraint."""
+    if comparison.match == "residual" and len(targets) > 1:
+        raise ValueError(
+            "match='residual' compares f − y with y = ±1, which more than two classes do not "
+            "have; use match='prediction'."
+        )
+    members = comparison.sort(y, attributes, weight)
+    require_every_row_in_a_bin(members, y, attributes)
+    return members, *comparison.constrain(members, targets[0] if targets else None)
+
+
+def settings_of(model: Any) -> Settings:
+    """Return how the model's learning problem is to be solved."""
+    loss = as_loss(model.loss, model.labels.losses)
+    how = model.solver, model.tol, model.max_iter
+    return Settings(loss, model.alpha, model.epsilon, *how)
 
 
 def validate_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, npt.NDArray[Any]]:
