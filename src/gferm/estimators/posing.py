@@ -131,12 +131,12 @@ def pose_rows(model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight
     members: Membership | None = None
     constraint: Constraint | None = None
     columns = no_contrasts(rows.y.size)
-    targets, y_bins = model.labels.targets(rows.y), model.labels.bins(rows.y, model.y_bins)
+    targets = model.labels.targets(rows.y)
     if not plain:
         attributes = read_sensitive(sensitive_features, rows, like=(X, y))
         try:
             members, constraint, columns = compare_rows(
-                Comparison.of(model, y_bins=y_bins), rows.y, attributes, rows.weight, targets
+                comparison_of(model, rows.y), rows.y, attributes, rows.weight, targets
             )
         except NothingToCompareError:
             if model.epsilon is not None:  # else nothing was to be constrained
