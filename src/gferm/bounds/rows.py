@@ -25,7 +25,8 @@ from gferm.fairness.cells import Cells, SensitiveBins
 from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.features.kernel import Kernel
-from gferm.metrics.reading import labels, same_length
+from gferm.metrics.reading import read_labels as labels
+from gferm.metrics.reading import require_same_length as same_length
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
 from gferm.fairness.bins import Bins
 from gferm.fairness.cells import SensitiveBins
-from gferm.metrics.cell_values import nothing_to_compare
+from gferm.metrics.cell_values import warn_of_nothing_to_compare
 from gferm.metrics.general import cell_rates
 
 
@@ -94,4 +94,4 @@ def _ranges_of_recall(
         for row in table
         if (~np.isnan(row)).sum() >= 2
     ]
-    return np.asarray(ranges if ranges else [nothing_to_compare()])
+    return np.asarray(ranges if ranges else [warn_of_nothing_to_compare()])

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from gferm.fairness.bins import Bins, BinsLike
 from gferm.fairness.cells import SensitiveBins
+from gferm.fairness.comparison import Comparison
 from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
 from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import CellValues, average_gap
-from gferm.metrics.reading import sort_into_cells
+from gferm.metrics.reading import read_rows_of_cells
 
 
 def cell_rates(
@@ -41,10 +42,9 @@ def cell_rates(
     -------
     CellValues
     """
-    _, y_pred, rows = sort_into_cells(
-        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
-    )
-    return rates_of(rows, y_pred)
+    comparison = Comparison(y_bins, s_bins, intersectional)
+    rows = read_rows_of_cells(y_true, y_pred, sensitive_features, sample_weight, comparison)
+    return rates_of(rows.membership, rows.predictions)
 
 
 def rates_of(rows: Membership, predictions: npt.NDArray[Any]) -> CellValues:
@@ -65,10 +65,9 @@ def cell_risks(
     intersectional: bool = True,
 ) -> CellValues:
     """Mean loss L̂^{k,q} of each cell; ``loss`` is a name of fairness_losses.py or a callable."""
-    y, y_pred, rows = sort_into_cells(
-        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
-    )
-    return risks_of(rows, y, y_pred, loss)
+    comparison = Comparison(y_bins, s_bins, intersectional)
+    rows = read_rows_of_cells(y_true, y_pred, sensitive_features, sample_weight, comparison)
+    return risks_of(rows.membership, rows.y, rows.predictions, loss)
 
 
 def risks_of(

@@ -24,7 +24,7 @@ def write_page(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     Parameters
     ----------
     summary : dict
-        As returned by `gferm.auditing.summarize.summarize`.
+        As returned by `gferm.auditing.page_data.data_of_page`.
     path : str or path
     """
     page, path = render_page(summary), Path(path)
