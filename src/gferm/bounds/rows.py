@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
 from gferm.bounds.scheme import cells_as_trained, cells_of_own_bins, require_rows_in_cells
-from gferm.bounds.span import Span, choose_span, is_everything
+from gferm.bounds.span import Span, choose_span
 from gferm.estimators.base import FairModel, model_values
 from gferm.estimators.reading import read_label
 from gferm.fairness.bins import BinsLike
@@ -25,8 +25,7 @@ from gferm.fairness.cells import Cells, SensitiveBins
 from gferm.fairness.membership import Membership
 from gferm.fairness.sensitive import read_sensitive_features
 from gferm.features.kernel import Kernel
-from gferm.metrics.reading import read_labels as labels
-from gferm.metrics.reading import require_same_length as same_length
+from gferm.metrics.reading import read_labels, require_same_length
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +44,8 @@ class HeldOutRows:
     values : array of shape (n_models, n_samples) or None
         f; None if the predictions are classes of a predictor of another kind.
     membership : Membership
+    cells : Cells
+        The table of these rows.
     span : Span
         The range of y, and of f once it is clipped.
     familiar : int
@@ -60,14 +61,10 @@ class HeldOutRows:
     classes: npt.NDArray[Any] | None
     values: Array | None
     membership: Membership
+    cells: Cells
     span: Span
     familiar: int
     n_kernels: int
-
-    @property
-    def cells(self) -> Cells:
-        """The table of their cells."""
-        return self.membership.cells
 
     @property
     def model_names(self) -> list[str]:
@@ -86,7 +83,7 @@ class HeldOutRows:
         (demographic parity); of numbers there is nothing to count.
         """
         bins = self.cells.label_bins
-        if not is_everything(bins):
+        if not bins.holds_everything:
             hit = np.asarray(bins.assign(self.predictions) == self.membership.label_codes)
             return [("", hit.astype(float))]
         if self.classes is None:
@@ -130,9 +127,9 @@ def read_held_out(
     if fair is not None:
         check_is_fitted(fair)
         X = as_numpy(X)
-    predictions = labels(as_numpy(model.predict(X)), "model.predict(X)")
-    label = labels(read_label(column_or_1d(as_numpy(y))), "y")
-    same_length(label, predictions)
+    predictions = read_labels(as_numpy(model.predict(X)), "model.predict(X)")
+    label = read_labels(read_label(column_or_1d(as_numpy(y))), "y")
+    require_same_length(label, predictions)
     columns = read_sensitive_features(sensitive_features, label.size, like=[X, y])
     classes = getattr(inner, "classes_", None)
     bins = {"y_bins": y_bins, "s_bins": s_bins, "intersectional": intersectional}
@@ -158,6 +155,7 @@ def read_held_out(
         classes=None if classes is None else np.asarray(classes),
         values=values,
         membership=membership,
+        cells=membership.cells,
         span=choose_span(membership.scheme.label_bins, label if classes is None else None, y_range),
         familiar=0 if fair is None else _familiar(fair, rows),
         n_kernels=_kernels_tried(model),
@@ -202,7 +200,7 @@ def _familiar(model: FairModel, X: Any) -> int:
 
 
 def _kernels_tried(model: Any) -> int:
-    """How many kernels a search chose from; alpha and epsilon stay in the same ball."""
+    """Return how many kernels a search chose from; alpha and epsilon stay in the same ball."""
     results = getattr(model, "cv_results_", None)
     if results is None:
         return 1

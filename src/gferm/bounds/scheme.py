@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gferm.bounds.span import is_everything
 from gferm.fairness.bins import Bins, BinsLike, as_bins
 from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
 from gferm.fairness.comparison import Comparison
 from gferm.fairness.membership import Membership, sort_rows
 from gferm.fairness.sensitive import SensitiveColumn
+from gferm.metrics.reading import require_groups
 
 UNNAMED = "sensitive"  # what a column is called that came without a name
 
@@ -28,7 +28,7 @@ def cells_as_trained(
             f"{', '.join(named)} cannot be chosen for a model that has cells of its own: the "
             "certificate is about these. Leave the argument out."
         )
-    return sort_rows(trained.scheme, y, _in_order(columns, trained.scheme.names))
+    return sort_rows(trained.scheme, y, _match_by_name(columns, trained.scheme.names))
 
 
 def cells_of_own_bins(
@@ -55,7 +55,7 @@ def cells_of_own_bins(
     )
     rows = comparison.sort(y, columns)
     for name, bins in named_bins(rows.scheme):
-        if not bins.explicit and not is_everything(bins):
+        if not bins.explicit and not bins.holds_everything:
             raise ValueError(
                 f"{name} would be read off the rows given, and intervals do not hold for cells "
                 f"that depend on their own rows. Give {name} as edges or Bins.categories([...])."
@@ -73,11 +73,7 @@ def named_bins(scheme: CellScheme) -> list[tuple[str, Bins]]:
 
 def require_rows_in_cells(cells: Cells, columns: Sequence[SensitiveColumn]) -> None:
     """Refuse rows of which none can be judged."""
-    if not cells.partitions:
-        raise ValueError(
-            "s_bins='continuous' has no groups, so there are no cells to certify. Judge it with "
-            "gferm.metrics.sensitive_correlation, or use a number or edges as s_bins."
-        )
+    require_groups(cells)
     if not any(part.counts.any() for part in cells.partitions):
         values = {column.name: np.unique(column.values).tolist()[:10] for column in columns}
         raise ValueError(
@@ -87,10 +83,10 @@ def require_rows_in_cells(cells: Cells, columns: Sequence[SensitiveColumn]) -> N
         )
 
 
-def _in_order(
+def _match_by_name(
     columns: tuple[SensitiveColumn, ...], names: tuple[str, ...]
 ) -> tuple[SensitiveColumn, ...]:
-    """Match the attributes with those of training, by name."""
+    """Return the attributes in the order of training."""
     by_name = {column.name: column for column in columns}
     if set(by_name) == set(names):
         return tuple(by_name[name] for name in names)
