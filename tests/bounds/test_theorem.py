@@ -334,6 +334,41 @@ def test_a_marginal_comparison_sums_over_attributes():
 
 
 @pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"match": "residual"},
+        {"epsilon_scale": "sum"},
+        {"min_cell_size": 60},
+    ],
+)
+def test_a_model_learned_chunk_by_chunk_has_the_theorem_of_its_rows(params):
+    whole = fit(**{"epsilon": 0.002, **params})
+    streamed = FairRegressor(**whole.get_params())
+    for rows in np.array_split(np.arange(len(Y)), [150, 151, 400]):
+        streamed.partial_fit(X[rows], Y[rows], sensitive_features=S[rows])
+    expected, found = (certify(model).to_dict()["theorem"] for model in (whole, streamed))
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        parts, others = (
+            one if isinstance(one, dict) else {name: one} for one in (found[name], value)
+        )
+        for key, other in others.items():
+            words = isinstance(other, list)
+            assert parts[key] == (other if words else pytest.approx(other, rel=1e-6)), key
+    assert found["n_rows"] == len(Y)
+    assert bool(found["uncovered"]) == ("min_cell_size" in params)
+
+
+def test_weighted_chunks_have_no_theorem():
+    model = FairRegressor(kernel="linear", epsilon=0.01, **PARTS)
+    for rows in np.array_split(np.arange(len(Y)), 2):
+        weight = np.linspace(1, 2, rows.size)
+        model.partial_fit(X[rows], Y[rows], sensitive_features=S[rows], sample_weight=weight)
+    assert "sample_weight" in certify(model).silent
+
+
+@pytest.mark.parametrize(
     ("params", "weight", "reason"),
     [
         ({"epsilon": None}, None, "epsilon=None"),
