@@ -20,12 +20,12 @@ BINS = {"y_bins": EDGES, "s_bins": S_BINS}
 
 
 def least(draws, delta):
-    """Give the fewest successes that chance leaves in all but one of 10 000 experiments."""
+    """Return the fewest successes that chance leaves in all but one of 10 000 experiments."""
     return binom.ppf(1e-4, draws, 1 - delta)
 
 
 def holds(quantity: CellIntervals, truth):
-    """Say whether all cells and all pairs are where the intervals say."""
+    """Return whether all cells and all pairs are where the intervals say."""
     cells = (quantity.low[0] <= truth + 1e-12) & (truth <= quantity.high[0] + 1e-12)
     low, high = gap_intervals(quantity.low[0], quantity.high[0])
     gaps = np.abs(truth[:, [0]] - truth[:, [1]])

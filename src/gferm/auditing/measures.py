@@ -34,11 +34,11 @@ class Measure:
     ----------
     name, title, meaning : str
         For programs, for headings, and in a sentence.
-    unit : {"share", "units of y", ""}
-    quantity : str
-        What is averaged: rounding is relative to its size.
     value : callable
         means → array of shape (n_draws,), or None where it does not apply.
+    quantity : str
+        What is averaged: rounding is relative to its size.
+    unit : {"share", "units of y", ""}
     shuffled : {"within label bins", "among everybody"} or None
         The null hypothesis; None where chance alone has no say.
     least, largest : float
@@ -48,10 +48,10 @@ class Measure:
     name: str
     title: str
     meaning: str
-    unit: str
-    quantity: str
     value: Value
-    shuffled: str | None = None
+    quantity: str = "rate"
+    unit: str = SHARE
+    shuffled: str | None = WITHIN_BINS
     least: float = 0.0
     largest: float = np.inf
 
@@ -124,140 +124,120 @@ MEASURES: tuple[Measure, ...] = (
         "error",
         "error",
         "mean |prediction − label|; for classes, the share predicted wrongly",
-        UNITS,
-        "error",
         lambda means: means.error,
+        quantity="error",
+        unit=UNITS,
+        shuffled=None,
     ),
     Measure(
         "dgf",
         "DGF",
         f"by how much {RATE_GAPS}: mean over pairs of groups, each label bin counting alike",
-        SHARE,
-        "rate",
         _in_cells("rate", "pairs"),
-        WITHIN_BINS,
         largest=1.0,
     ),
     Measure(
         "dgf_weighted",
         "DGF, by rows",
         f"by how much {RATE_GAPS}: mean over pairs, weighed by the rows behind them",
-        SHARE,
-        "rate",
         _in_cells("rate", "weighted"),
-        WITHIN_BINS,
         largest=1.0,
     ),
     Measure(
         "general_fairness",
         "GF",
         "the paper's definition: 1/(K Q²) Σ over bins and ordered pairs, empty ones counting 0",
-        SHARE,
-        "rate",
         _in_cells("rate", "definition"),
-        WITHIN_BINS,
         largest=1.0,
     ),
     Measure(
         "dgf_sum",
         "DGF, literal sum",
         "the sum over bins and ordered pairs, which grows with their number",
-        SHARE,
-        "rate",
         _in_cells("rate", "sum"),
-        WITHIN_BINS,
     ),
     Measure(
         "equalized_odds_difference",
         "equalized odds difference",
         "largest difference between groups in the share of a class that is recognised",
-        SHARE,
-        "rate",
         _largest_gap_of_rates,
-        WITHIN_BINS,
         largest=1.0,
     ),
     Measure(
         "equal_opportunity_difference",
         "equal opportunity difference",
         "largest difference between groups in the true positive rate",
-        SHARE,
-        "rate",
         _gap_of_positive_rates,
-        WITHIN_BINS,
         largest=1.0,
     ),
     Measure(
         "mean_gap",
         "mean gap of predictions",
         "by how much the groups' mean predictions differ within a label bin: what epsilon bounds",
-        UNITS,
-        "prediction",
         _in_cells("prediction", "pairs"),
-        WITHIN_BINS,
+        quantity="prediction",
+        unit=UNITS,
     ),
     Measure(
         "residual_gap",
         "mean gap of errors",
         "by how much the groups' mean residuals differ within a label bin (match='residual')",
-        UNITS,
-        "residual",
         _in_cells("residual", "pairs"),
-        WITHIN_BINS,
+        quantity="residual",
+        unit=UNITS,
     ),
     Measure(
         "loss_general_fairness",
         "LGF",
         "the paper's definition for a loss: 1/(K Q²) Σ |difference of the cells' mean losses|",
-        PLAIN,
-        "loss",
         _in_cells("loss", "definition"),
-        WITHIN_BINS,
+        quantity="loss",
+        unit=PLAIN,
     ),
     Measure(
         "delta_hat",
         "Δ̂",
         "Σ |gap of rates| − |gap of mean errors|: how far the convex surrogate is from GF",
-        PLAIN,
-        "residual",
         _delta,
+        quantity="residual",
+        unit=PLAIN,
+        shuffled=None,
         least=-np.inf,
     ),
     Measure(
         "covariance",
         "mean covariance",
         "mean |covariance| with a continuous attribute (in standard deviations) within a label bin",
-        UNITS,
-        "prediction",
         _covariance,
-        WITHIN_BINS,
+        quantity="prediction",
+        unit=UNITS,
     ),
     Measure(
         "mean_distance",
         "mean distance",
         "by how much the mean predictions of whole groups differ, whatever the labels",
-        UNITS,
-        "prediction",
         _in_groups("prediction"),
-        EVERYBODY,
+        quantity="prediction",
+        unit=UNITS,
+        shuffled=EVERYBODY,
     ),
     Measure(
         "error_gap",
         "gap of the groups' errors",
         "by how much the error of whole groups differs",
-        UNITS,
-        "error",
         _in_groups("error"),
-        EVERYBODY,
+        quantity="error",
+        unit=UNITS,
+        shuffled=EVERYBODY,
     ),
     Measure(
         "correlation",
         "correlation",
         "largest |correlation| of the predictions with a numeric attribute",
-        PLAIN,
-        "",
         _correlation,
-        EVERYBODY,
+        quantity="",
+        unit=PLAIN,
+        shuffled=EVERYBODY,
         largest=1.0,
     ),
 )

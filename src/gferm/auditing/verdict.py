@@ -18,7 +18,7 @@ from gferm.auditing.evidence import WITHIN_BINS
 from gferm.auditing.outcome import NUMBERS
 from gferm.auditing.result import Figure, Gap, Statement
 from gferm.auditing.tables import write_figure
-from gferm.sheets.layout import significant
+from gferm.sheets.layout import listed, significant
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit
@@ -122,7 +122,7 @@ def _judgement_of(figure: Figure, n_shuffles: int) -> Statement:
 
 
 def _where(audit: Audit) -> Iterator[Statement]:
-    """Name the largest gaps of rates that lie outside of what chance gives."""
+    """Return the largest gaps of rates that lie outside of what chance gives."""
     kinds = [gap.kind for gap in audit.all_gaps]
     if not kinds:
         return
@@ -164,16 +164,15 @@ def _cautions(audit: Audit) -> Iterator[Statement]:
             "All predictions are the same: nobody is treated differently, nor is anything learned.",
         )
     if audit.empty:
-        names = _name_cells([f"{cell.group} in {cell.label_bin}" for cell in audit.empty])
+        names = listed([f"{cell.group} in {cell.label_bin}" for cell in audit.empty], MOST_NAMED)
         yield Statement(
             "caution",
             f"{len(audit.empty)} of {len(audit.cells)} cells have no row ({names}): nothing is "
             "known there, and no figure counts them as fair.",
         )
     if audit.small:
-        names = _name_cells(
-            [f"{cell.group} in {cell.label_bin}: {cell.count}" for cell in audit.small]
-        )
+        cells = [f"{cell.group} in {cell.label_bin}: {cell.count}" for cell in audit.small]
+        names = listed(cells, MOST_NAMED)
         yield Statement(
             "caution",
             f"{len(audit.small)} cells have fewer than {audit.parameters.small_cell_size} rows "
@@ -193,7 +192,7 @@ def _is_constant(values: Array) -> bool:
 
 
 def _compared_with_nobody(audit: Audit) -> Iterator[Statement]:
-    """Name the rows that no figure of cells looks at."""
+    """Return a caution for the rows that no figure of cells looks at."""
     least = audit.parameters.min_cell_size
     why = "every other group is empty there"
     if least > 1:
@@ -215,14 +214,9 @@ def _compared_with_nobody(audit: Audit) -> Iterator[Statement]:
             yield Statement(
                 "caution",
                 f"{part.name}: nothing is known about {_many(len(alone), 'cell')} with rows "
-                f"({_name_cells(names)}): {why}.",
+                f"({listed(names, MOST_NAMED)}): {why}.",
             )
 
 
 def _many(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _name_cells(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

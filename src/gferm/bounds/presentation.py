@@ -8,7 +8,7 @@ Names are those of the dataclasses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from gferm.auditing.result import to_json_types
 from gferm.bounds.cell_intervals import CellIntervals, Interval
 from gferm.bounds.held_out import PREDICTION, RESIDUAL, HeldOutBounds
 from gferm.bounds.theorem import Bound, TheoremBounds
+from gferm.sheets.layout import listed
 
 if TYPE_CHECKING:
     from gferm.bounds.certificate import Certificate
@@ -48,7 +49,7 @@ def _about_held_out(bounds: HeldOutBounds, delta: float) -> Iterator[str]:
     for name, interval in bounds.gaps.items():
         yield _line(GAPS[name] + clipped, _interval_text(interval))
     if bounds.empty:
-        yield f"  no row, so anything is possible: {_listed(bounds.empty)}"
+        yield f"  no row, so anything is possible: {listed(bounds.empty, FEW, '; ')}"
 
 
 def _about_theorem(theorem: TheoremBounds, delta: float) -> Iterator[str]:
@@ -71,7 +72,7 @@ def _about_theorem(theorem: TheoremBounds, delta: float) -> Iterator[str]:
         f"{needed:.4g} for ε = {target:.4g}; the model was trained with {own:.4g}, {meant}",
     )
     if theorem.uncovered:
-        yield f"  not covered: {_listed(theorem.uncovered)}"
+        yield f"  not covered: {listed(theorem.uncovered, FEW, '; ')}"
 
 
 def _line(name: str, what: str) -> str:
@@ -87,12 +88,6 @@ def _bound_text(bound: Bound, scale: Callable[[float], float] = float) -> str:
     if bound.vacuous:
         return f"≤ {value:.4g}: vacuous, {largest:.4g} holds without any rows"
     return f"≤ {value:.4g} ({largest:.4g} without any rows)"
-
-
-def _listed(items: Sequence[str]) -> str:
-    """Write out a few items and count the rest."""
-    more = f" and {len(items) - FEW} more" if len(items) > FEW else ""
-    return "; ".join(items[:FEW]) + more
 
 
 def json_of(certificate: Certificate) -> Record:

@@ -63,7 +63,7 @@ class LossOnBall:
         return cls(lipschitz, reach, float(at_end.max()))
 
     def deviation(self, delta: float, n: int) -> float:
-        """B(δ, n); infinite without rows."""
+        """Return B(δ, n); infinite without rows."""
         if n == 0:
             return inf
         complexity = 2.0 * self.lipschitz * self.reach / sqrt(n)

@@ -40,8 +40,7 @@ from gferm.arrays import Array
 from gferm.bounds.ball import Ball, ball_of
 from gferm.bounds.cell_intervals import largest_sum
 from gferm.bounds.rademacher import LossOnBall, risk_of_middle
-from gferm.bounds.rows import HeldOutRows
-from gferm.bounds.scheme import named_bins
+from gferm.bounds.rows import HeldOutRows, bins_read_off_rows
 from gferm.bounds.span import CLASSES
 from gferm.estimators.base import FairModel
 from gferm.fairness.cells import Cells
@@ -267,8 +266,7 @@ def _assumptions(rows: HeldOutRows, model: FairModel) -> list[str]:
     found = [
         f"{name} was read off the training rows, and the theorem takes bins as fixed beforehand. "
         "Give edges in fit."
-        for name, bins in named_bins(rows.cells.scheme)
-        if not bins.explicit and not bins.holds_everything
+        for name in bins_read_off_rows(rows.cells.scheme)
     ]
     if rows.span.assumed_in_training and rows.classes is None:
         found.append(

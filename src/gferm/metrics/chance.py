@@ -67,7 +67,7 @@ class NullDistribution:
         if np.isnan(self.seen):
             return float("nan")
         reached = np.count_nonzero(self.values >= self.seen - ROUNDING)
-        return (1 + reached) / (1 + self.values.size)
+        return float((1 + reached) / (1 + self.values.size))
 
 
 def chance_of_dgf(

@@ -14,9 +14,9 @@ from gferm.metrics.reading import read_numbers, read_weights, require_same_lengt
 def sensitive_correlation(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None
 ) -> float:
-    """|Pearson correlation| of predictions and a numeric attribute; y_true is not used.
+    """Return |Pearson correlation| of predictions and a numeric attribute.
 
-    With several attributes, the largest. NaN if either side is constant.
+    y_true is not used. With several attributes, the largest. NaN if either side is constant.
     """
     f = read_numbers(y_pred, "y_pred")
     columns = read_sensitive_features(sensitive_features, f.size, like=[y_true, y_pred])
@@ -46,9 +46,9 @@ def normalized_mae(
     sample_weight: Any = None,
     y_range: tuple[float, float] | None = None,
 ) -> float:
-    """100 · mean |y − ŷ| / (length of ``y_range``), the range of y_true by default.
+    """Return 100 · mean |y − ŷ| / (length of ``y_range``).
 
-    The error of the paper's tables: on labels scaled to [0, 1] it is 100·MAE.
+    The range is that of y_true by default. The error of the paper's tables: on labels scaled to [0, 1] it is 100·MAE.
     """
     y_true, y_pred = read_numbers(y_true, "y_true"), read_numbers(y_pred, "y_pred")
     require_same_length(y_true, y_pred)

@@ -6,7 +6,7 @@ from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import floor, isfinite, log10
 
@@ -85,6 +85,12 @@ class Sheet:
             else:
                 found.append((column.group, 1))
         return found
+
+
+def listed(items: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Write out a few items and count the rest."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return separator.join(items[:most]) + more
 
 
 def number(value: float | None, digits: int) -> str:
