@@ -48,7 +48,8 @@ def normalized_mae(
 ) -> float:
     """Return 100 · mean |y − ŷ| / (length of ``y_range``).
 
-    The range is that of y_true by default. The error of the paper's tables: on labels scaled to [0, 1] it is 100·MAE.
+    The range is that of y_true by default. This is the error of the paper's tables: on labels
+    scaled to [0, 1] it is 100·MAE.
     """
     y_true, y_pred = read_numbers(y_true, "y_true"), read_numbers(y_pred, "y_pred")
     require_same_length(y_true, y_pred)
