@@ -4,7 +4,7 @@ rows → cells, and what each row contributes                    metrics/reading
 → sums of the sample, of a thousand draws and a thousand shuffles                     draws.py
 → means of cells and groups                                                        evidence.py
 → figures, cells, gaps                                              measures.py, findings.py
-→ sentences, tables                                                   verdict.py, tables.py
+→ sentences, tables                                             verdict.py, presentation.py
 """
 
 from __future__ import annotations

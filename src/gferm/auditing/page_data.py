@@ -23,8 +23,8 @@ from gferm.auditing.evidence import gather_evidence
 from gferm.auditing.findings import find_figures
 from gferm.auditing.measures import SHARE
 from gferm.auditing.outcome import NUMBERS, read_outcome
+from gferm.auditing.presentation import heading
 from gferm.auditing.result import Figure, to_json_types
-from gferm.auditing.tables import heading
 from gferm.metrics.cell_values import CellValues
 from gferm.progress import progress
 from gferm.sheets.layout import decimals

@@ -322,7 +322,7 @@ class Audit:
         write_page(data_of_page(self, stops, title=title), path)
 
     def __str__(self) -> str:
-        from gferm.auditing.tables import as_text
+        from gferm.auditing.presentation import as_text
 
         return as_text(self)
 
@@ -330,12 +330,12 @@ class Audit:
         return f"<Audit of {self.n_rows} rows: {', '.join(self.attributes + self.continuous)}>"
 
     def __rich__(self) -> Any:
-        from gferm.auditing.tables import as_rich
+        from gferm.auditing.presentation import as_rich
 
         return as_rich(self)
 
     def _repr_html_(self) -> str:
-        from gferm.auditing.tables import as_html
+        from gferm.auditing.presentation import as_html
 
         return as_html(self)
 

@@ -16,8 +16,8 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.auditing.evidence import WITHIN_BINS
 from gferm.auditing.outcome import NUMBERS
+from gferm.auditing.presentation import write_figure
 from gferm.auditing.result import Figure, Gap, Statement
-from gferm.auditing.tables import write_figure
 from gferm.sheets.layout import listed, significant
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import Any
 from sklearn.utils import check_scalar
 
 from gferm.bounds.held_out import HeldOutBounds, bound_held_out
+from gferm.bounds.held_out_rows import HeldOutRows, read_held_out
 from gferm.bounds.presentation import json_of, records_of, sentences_of
-from gferm.bounds.rows import HeldOutRows, read_held_out
 from gferm.bounds.theorem import TheoremBounds, apply_theorem, why_silent
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import SensitiveBins

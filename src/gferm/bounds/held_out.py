@@ -25,7 +25,7 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.bounds import concentration
 from gferm.bounds.cell_intervals import CellIntervals, Interval, Pairs
-from gferm.bounds.rows import HeldOutRows
+from gferm.bounds.held_out_rows import HeldOutRows
 from gferm.bounds.span import CLASSES
 from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import AVERAGES, populated_pairs

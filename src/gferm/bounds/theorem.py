@@ -39,8 +39,8 @@ import numpy as np
 from gferm.arrays import Array
 from gferm.bounds.ball import Ball, ball_of
 from gferm.bounds.cell_intervals import largest_sum
+from gferm.bounds.held_out_rows import HeldOutRows, bins_read_off_rows
 from gferm.bounds.rademacher import LossOnBall, risk_of_middle
-from gferm.bounds.rows import HeldOutRows, bins_read_off_rows
 from gferm.bounds.span import CLASSES
 from gferm.estimators.base import FairModel
 from gferm.fairness.cells import Cells
