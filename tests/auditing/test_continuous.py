@@ -3,6 +3,7 @@
 from math import isnan
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gferm import metrics
@@ -145,6 +146,14 @@ def test_a_dependence_within_label_bins_is_found_and_independence_is_not():
     bins = {"y_bins": EDGES, "s_bins": "continuous"}
     assert Case(y, y + age / 30 + noise, age, bins=bins).audit(n_permutations=200).is_unfair
     assert not Case(y, y + noise, age, bins=bins).audit(n_permutations=200).is_unfair
+
+
+def test_a_column_declared_categorical_may_still_be_taken_as_continuous():
+    case = only(make(), "age")
+    ages = pd.Series(np.round(case.s["age"]), dtype="category", name="age")
+    found = Case(case.y, case.f, ages, bins=case.bins).audit(s_bins="continuous", **NONE)
+    plain = Case(case.y, case.f, {"age": ages.astype(float)}, bins=case.bins)
+    assert found.figures["covariance"].value == pytest.approx(covariance_of(plain))
 
 
 def test_a_constant_attribute_is_an_error():

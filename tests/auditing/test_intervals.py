@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import binomtest
 
-from gferm.auditing.shares import newcombe, wilson
+from gferm.auditing.findings import newcombe, wilson
 from tests.auditing.cases import CASES, EDGES, Case, letters
 
 few = settings(max_examples=60, deadline=None)

@@ -11,11 +11,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import gferm
-from gferm.auditing import resampling
-from gferm.auditing.evidence import gather
-from gferm.auditing.measures import EVERYBODY, MEASURES, WITHIN_BINS
+from gferm.auditing import draws
+from gferm.auditing.draws import Strata, Term
+from gferm.auditing.evidence import EVERYBODY, WITHIN_BINS, StratumMeans, gather_evidence
+from gferm.auditing.measures import MEASURES
 from gferm.auditing.outcome import read_outcome
-from gferm.auditing.sums import Strata, Term
 from tests.auditing.cases import CASES, EDGES, NUMBERS, Case, letters, make_numbers
 
 N_DRAWS = 6
@@ -25,7 +25,8 @@ BY_COUNTS = {"dgf_weighted"}  # pairs keep the weights of the sample in every dr
 
 def evidence_of(case, **options):
     audit = case.audit(**{"n_boot": N_DRAWS, "n_permutations": N_DRAWS} | options)
-    return gather(audit.rows, read_outcome(audit.rows, "linear"), audit.plan), audit
+    outcome = read_outcome(audit.rows, "linear")
+    return gather_evidence(audit.rows, outcome, audit.parameters), audit
 
 
 def units(n):
@@ -36,8 +37,8 @@ def measure(name):
     return next(one for one in MEASURES if one.name == name)
 
 
-def figures_of(tables, question):
-    found = {one.name: one.value(tables, question) for one in MEASURES}
+def figures_of(means):
+    found = {one.name: one.value(means) for one in MEASURES}
     return {name: values for name, values in found.items() if values is not None}
 
 
@@ -46,14 +47,14 @@ def figures_of(tables, question):
 )
 def test_a_draw_is_the_audit_of_rows_with_its_weights(name):
     case = CASES[name]()
-    audit = case.audit(n_boot=N_DRAWS, n_permutations=0)
-    outcome = read_outcome(audit.rows, "linear")
-    rows = {name: term.own for name, term in units(audit.n_rows).items()}
-    evidence = gather(
-        audit.rows, replace(outcome, quantities=outcome.quantities | rows), audit.plan
-    )
-    weights = np.array([evidence.drawn.sums[row].sum(axis=1) for row in rows]).T
-    drawn = figures_of(evidence.drawn, evidence.question)
+    evidence, audit = evidence_of(case, n_permutations=0)
+    strata, terms = Strata.of(audit.rows.membership), units(audit.n_rows)
+    rng = audit.parameters.begin_random_numbers()  # once more the same
+    sums = draws.sum_draws(strata, terms, N_DRAWS, rng)
+    weights = np.array([sums[row].sum(axis=1) for row in terms]).T
+    if case.weight is not None:
+        weights *= audit.rows.weight
+    drawn = figures_of(evidence.drawn)
     fixed = case.bins | {"y_bins": audit.rows.cells.label_bins}
     fixed["s_bins"] = dict(enumerate(audit.rows.cells.scheme.sensitive_bins))
     for draw, weight in enumerate(weights):
@@ -65,7 +66,7 @@ def test_a_draw_is_the_audit_of_rows_with_its_weights(name):
 def test_the_weights_of_a_draw_are_exponential():
     rows = CASES["marginal"]().audit(n_boot=0, n_permutations=0).rows
     terms = units(rows.y.size)
-    drawn = resampling.bootstrap(Strata.of(rows.membership), terms, 100, np.random.default_rng(0))
+    drawn = draws.sum_draws(Strata.of(rows.membership), terms, 100, np.random.default_rng(0))
     weights = np.concatenate([drawn[name].sum(axis=1) for name in terms])
     n = weights.size
     assert weights.mean() == pytest.approx(1, abs=5 / np.sqrt(n))
@@ -76,7 +77,7 @@ def test_the_weights_of_a_draw_are_exponential():
 def test_drawn_means_of_cells_spread_like_those_of_rows_drawn_again(name):
     evidence, audit = evidence_of(CASES[name](), n_boot=4000)
     part, f = audit.rows.cells.partitions[0], audit.rows.predictions
-    drawn = evidence.drawn.of("prediction").tables[0].reshape(4000, -1)
+    drawn = evidence.drawn.cells["prediction"].tables[0].reshape(4000, -1)
     for cell, n in enumerate(part.counts.ravel()):
         rows = audit.rows.membership.cell_codes[0] == cell
         assert drawn[:, cell].mean() == pytest.approx(f[rows].mean(), abs=5 * f.std() / 60 / n**0.5)
@@ -89,7 +90,7 @@ def test_shuffles_move_rows_within_label_bins_and_keep_strangers_apart(name, eve
     rows = CASES[name]().audit(n_boot=0, n_permutations=0).rows
     strata, terms = Strata.of(rows.membership), units(rows.y.size)
     rng = np.random.default_rng(0)
-    moved = resampling.shuffles(strata, terms, N_DRAWS, rng, everybody=everybody)
+    moved = draws.sum_shuffles(strata, terms, N_DRAWS, rng, everybody=everybody)
     places = np.array([moved[row] for row in terms])  # (rows, draws, strata), 1 where it lies now
     np.testing.assert_array_equal(places.sum(axis=2), 1)
     np.testing.assert_array_equal(places.sum(axis=0), np.tile(strata.sizes, (N_DRAWS, 1)))
@@ -124,14 +125,13 @@ def test_a_shuffle_is_the_audit_of_other_groups():
     strata, terms = Strata.of(rows.membership), units(400)
     names = np.array(rows.cells.partitions[0].groups)
     for key, everybody in ((WITHIN_BINS, False), (EVERYBODY, True)):
-        evidence, audit = evidence_of(case)
+        audit = case.audit(n_boot=0, n_permutations=0)
         outcome = read_outcome(audit.rows, "linear")
         both = {name: Term(own) for name, own in outcome.quantities.items()} | terms
         rng = np.random.default_rng(1)
-        sums = resampling.shuffles(strata, both, N_DRAWS, rng, everybody=everybody)
-        found = figures_of(
-            replace(evidence.seen, sums=sums), replace(evidence.question, numeric=())
-        )
+        sums = draws.sum_shuffles(strata, both, N_DRAWS, rng, everybody=everybody)
+        outcome, least = replace(outcome, numeric=()), audit.parameters.min_cell_size
+        found = figures_of(StratumMeans(audit.rows, outcome, strata, 1.0, least).of(sums))
         now = np.array([sums[row] for row in terms]).argmax(axis=2)
         for draw in range(N_DRAWS):
             groups = names[strata.groups[0][now[:, draw]]]
@@ -183,7 +183,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_gives_others():
 
 
 def test_threads_do_not_matter(monkeypatch):
-    monkeypatch.setattr(resampling, "BLOCK", 2000)  # several blocks
+    monkeypatch.setattr(draws, "BLOCK", 2000)  # several blocks
     case = CASES["five groups"]()
     with threadpool_limits(1, user_api="blas"):
         alone = case.audit(n_boot=40, n_permutations=40)
@@ -196,7 +196,7 @@ def test_threads_do_not_matter(monkeypatch):
 def test_blocks_of_any_size_hold_every_draw(monkeypatch, block):
     case = CASES["two groups"]()
     usual = case.audit(n_boot=800, n_permutations=800).figures["mean_gap"]
-    monkeypatch.setattr(resampling, "BLOCK", block)
+    monkeypatch.setattr(draws, "BLOCK", block)
     found = case.audit(n_boot=800, n_permutations=800).figures["mean_gap"]
     assert found.chance.mean == pytest.approx(usual.chance.mean, rel=0.15)
     np.testing.assert_allclose(found.interval, usual.interval, rtol=0.15)

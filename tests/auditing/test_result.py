@@ -14,7 +14,7 @@ from rich.console import Console
 
 import gferm
 from gferm.auditing import Cell, Figure
-from gferm.auditing.tables import heading, printed_tables
+from gferm.auditing.presentation import heading, printed_tables
 from tests.auditing.cases import CASES, EDGES, QUICK, Case, letters, make_numbers
 
 NONE = {"n_boot": 0, "n_permutations": 0}

@@ -7,7 +7,7 @@ import pytest
 
 from gferm import Bins
 from gferm.auditing import Chance
-from gferm.auditing.measures import WITHIN_BINS
+from gferm.auditing.evidence import WITHIN_BINS
 from tests.auditing.cases import EDGES, Case, classes, letters, make_numbers
 
 ENOUGH = {"n_boot": 0, "n_permutations": 100}

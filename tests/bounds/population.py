@@ -33,7 +33,7 @@ def label_bin(values):
 
 
 def cell_means(values, bins=label_bin, n_bins=2):
-    """Give E[value | k, q] for every label bin and group."""
+    """Return E[value | k, q] for every label bin and group."""
     k, means = bins(Y), np.empty((n_bins, 2))
     for i, q in np.ndindex(means.shape):
         cell = (k == i) & (q == S)
@@ -46,12 +46,12 @@ def everybody(values):
 
 
 def risk(predictions):
-    """Give the expected square loss of predictions for the 24 rows."""
+    """Return the expected square loss of predictions for the 24 rows."""
     return float(P @ (predictions - Y) ** 2)
 
 
 def best_fair(epsilon):
-    """Give the best [weights, intercept] whose group means differ by at most epsilon.
+    """Return the best [weights, intercept] whose group means differ by at most epsilon.
 
     Least squares subject to |w·d| ≤ ε: the plain solution, moved along Σ⁻¹d.
     """

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 import gferm.metrics
 from gferm import Bins, Certificate, FairClassifier, FairClassifierCV, FairRegressor, certificate
+from gferm.bounds.cell_intervals import gap_intervals, largest_sum
 from gferm.bounds.concentration import of_means
-from gferm.bounds.pair_gaps import gap_intervals, largest_sum
 from gferm.metrics import AVERAGES
 from tests.bounds.population import EDGES, S_BINS, draw
 

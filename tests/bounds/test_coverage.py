@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from gferm import FairClassifier, FairRegressor, certificate
-from gferm.bounds.cell_intervals import CellIntervals
-from gferm.bounds.pair_gaps import gap_intervals
-from gferm.bounds.rademacher import Class
+from gferm.bounds.cell_intervals import CellIntervals, gap_intervals
+from gferm.bounds.rademacher import LossOnBall
 from gferm.exceptions import InactiveConstraintWarning
 from tests.bounds import population
 from tests.bounds.population import EDGES, KAPPA, S_BINS, P, S, X, Y, best_fair, draw, risk
@@ -21,12 +20,12 @@ BINS = {"y_bins": EDGES, "s_bins": S_BINS}
 
 
 def least(draws, delta):
-    """Give the fewest successes that chance leaves in all but one of 10 000 experiments."""
+    """Return the fewest successes that chance leaves in all but one of 10 000 experiments."""
     return binom.ppf(1e-4, draws, 1 - delta)
 
 
 def holds(quantity: CellIntervals, truth):
-    """Say whether all cells and all pairs are where the intervals say."""
+    """Return whether all cells and all pairs are where the intervals say."""
     cells = (quantity.low[0] <= truth + 1e-12) & (truth <= quantity.high[0] + 1e-12)
     low, high = gap_intervals(quantity.low[0], quantity.high[0])
     gaps = np.abs(truth[:, [0]] - truth[:, [1]])
@@ -91,7 +90,7 @@ def test_the_supremum_over_the_ball_is_below_b(n):
     """For the loss f the supremum is R ‖mean φ − E φ‖, with the constant feature, exactly."""
     rng, radius = np.random.default_rng(n), 3.0
     reach = radius * np.hypot(KAPPA, 1.0)
-    bound = Class(1.0, reach, 2 * reach).deviation(DELTA, n)
+    bound = LossOnBall(1.0, reach, 2 * reach).deviation(DELTA, n)
     mean = P @ X
     worst = np.array(
         [radius * np.linalg.norm(draw(n, rng)[0].mean(axis=0) - mean) for _ in range(2000)]
@@ -102,12 +101,11 @@ def test_the_supremum_over_the_ball_is_below_b(n):
 
 def test_the_supremum_of_the_square_loss_is_below_b():
     """The risk of weights v on (x, 1) is quadratic in v: it is looked at all over the ball."""
-    from gferm.bounds.loss_on_ball import loss_on_ball
     from gferm.losses import LOSSES
 
     rng, radius, n = np.random.default_rng(0), 1.0, 50
     reach = radius * np.hypot(KAPPA, 1.0)
-    bound = loss_on_ball(LOSSES["squared"], reach, (0.2, 1.0)).deviation(DELTA, n)
+    bound = LossOnBall.of(LOSSES["squared"], reach, (0.2, 1.0)).deviation(DELTA, n)
     directions = rng.normal(size=(2000, 3))
     weights = radius * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     values = (weights @ np.c_[X, np.ones(len(X))].T - Y) ** 2
@@ -177,7 +175,7 @@ def test_a_model_trained_with_epsilon_hat_admits_the_fair_optimum():
     rng, draws, n = np.random.default_rng(9), 400, 100
     w, b = best_fair(0.01)
     reach = np.hypot(KAPPA, 1.0)
-    of_ball, met = Class(1.0, reach, 2 * reach), 0
+    of_ball, met = LossOnBall(1.0, reach, 2 * reach), 0
     for _ in range(draws):
         x, _, s = draw(n, rng)
         f = x @ w + b

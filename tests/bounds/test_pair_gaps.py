@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gferm.bounds import pair_gaps
-from gferm.bounds.pair_gaps import Interval, gap_intervals, largest_sum
+from gferm.bounds import cell_intervals
+from gferm.bounds.cell_intervals import Interval, gap_intervals, largest_sum
 
 PAIRS = list(combinations(range(4), 2))
 
@@ -64,7 +64,7 @@ def test_many_groups_are_bounded_from_above(monkeypatch):
     low, high = boxes(0)
     weight = np.ones((3, 6))
     exact = largest_sum(low, high, weight)
-    monkeypatch.setattr(pair_gaps, "MOST_CORNERS", 3)
+    monkeypatch.setattr(cell_intervals, "MOST_CORNERS", 3)
     above = largest_sum(low, high, weight)
     assert above == pytest.approx(gap_intervals(low, high)[1].sum())
     assert above > exact

@@ -9,8 +9,8 @@ from scipy.special import expit
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from gferm import Bins, FairClassifier, FairRegressor, FairRegressorCV, certificate
-from gferm.bounds.loss_on_ball import loss_on_ball, risk_of_middle
-from gferm.bounds.rademacher import Class, power_of_two, share_of_power
+from gferm.bounds.ball import power_of_two, share_of_power
+from gferm.bounds.rademacher import LossOnBall, risk_of_middle
 from gferm.losses import LOSSES
 from tests.bounds.population import EDGES, KAPPA, S_BINS, draw
 
@@ -112,11 +112,11 @@ def test_the_power_is_the_smallest_that_will_do(norm):
 
 
 def test_no_rows_no_bound():
-    assert Class(1.0, 1.0, 1.0).deviation(0.1, 0) == np.inf
+    assert LossOnBall(1.0, 1.0, 1.0).deviation(0.1, 0) == np.inf
 
 
 def test_smaller_delta_is_wider_and_more_rows_are_tighter():
-    of_ball = Class(1.0, 2.0, 4.0)
+    of_ball = LossOnBall(1.0, 2.0, 4.0)
     assert of_ball.deviation(0.01, 100) > of_ball.deviation(0.1, 100)
     assert of_ball.deviation(0.1, 10**12) < 1e-4
     bounds = [certify(fit(), delta=delta).theorem for delta in (0.01, 0.1)]
@@ -129,7 +129,7 @@ def test_smaller_delta_is_wider_and_more_rows_are_tighter():
 def test_slope_and_range_of_a_loss_against_a_grid(name, reach):
     loss = LOSSES[name]
     ends = (-1.0, 1.0) if loss.takes_classes else (-0.5, 2.0)
-    found = loss_on_ball(loss, reach, ends)
+    found = LossOnBall.of(loss, reach, ends)
     u = np.linspace(-reach, reach, 4001)
     labels = ends if loss.takes_classes else np.linspace(*ends, 26)
     values = np.array([loss.value(np.full(u.shape, y), u) for y in labels])
@@ -143,7 +143,7 @@ def test_slope_and_range_of_a_loss_against_a_grid(name, reach):
 
 
 def test_the_slope_of_the_logistic_loss_is_less_than_one():
-    found = loss_on_ball(LOSSES["log_loss"], 0.5, (-1.0, 1.0))
+    found = LossOnBall.of(LOSSES["log_loss"], 0.5, (-1.0, 1.0))
     assert found.lipschitz == pytest.approx(expit(0.5), rel=1e-5)
 
 
@@ -272,8 +272,8 @@ def test_classes_have_margins_and_decisions():
     model.fit(X, y, sensitive_features=S)
     found = certificate(model, NEW[0], new, sensitive_features=NEW[2], kappa=KAPPA).theorem
     ball = found.ball
-    assert found.risk == Class(1.0, ball.reach, 1.0 + ball.reach)  # the hinge
-    assert found.constraint == Class(1.0, ball.reach, 2 * ball.reach)
+    assert found.risk == LossOnBall(1.0, ball.reach, 1.0 + ball.reach)  # the hinge
+    assert found.constraint == LossOnBall(1.0, ball.reach, 2 * ball.reach)
     assert found.excess_risk.largest == 1.0
     assert found.fairness.largest == pytest.approx(2 * 2 * min(2 * ball.reach, 2.0))
 
@@ -331,6 +331,41 @@ def test_a_marginal_comparison_sums_over_attributes():
     ).theorem
     assert found.n_pairs == 2 * (1 + 3)
     assert found.delta_each == pytest.approx(found.delta / (4 * 2 * (2**2 + 3**2) + 2))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"match": "residual"},
+        {"epsilon_scale": "sum"},
+        {"min_cell_size": 60},
+    ],
+)
+def test_a_model_learned_chunk_by_chunk_has_the_theorem_of_its_rows(params):
+    whole = fit(**{"epsilon": 0.002, **params})
+    streamed = FairRegressor(**whole.get_params())
+    for rows in np.array_split(np.arange(len(Y)), [150, 151, 400]):
+        streamed.partial_fit(X[rows], Y[rows], sensitive_features=S[rows])
+    expected, found = (certify(model).to_dict()["theorem"] for model in (whole, streamed))
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        parts, others = (
+            one if isinstance(one, dict) else {name: one} for one in (found[name], value)
+        )
+        for key, other in others.items():
+            words = isinstance(other, list)
+            assert parts[key] == (other if words else pytest.approx(other, rel=1e-6)), key
+    assert found["n_rows"] == len(Y)
+    assert bool(found["uncovered"]) == ("min_cell_size" in params)
+
+
+def test_weighted_chunks_have_no_theorem():
+    model = FairRegressor(kernel="linear", epsilon=0.01, **PARTS)
+    for rows in np.array_split(np.arange(len(Y)), 2):
+        weight = np.linspace(1, 2, rows.size)
+        model.partial_fit(X[rows], Y[rows], sensitive_features=S[rows], sample_weight=weight)
+    assert "sample_weight" in certify(model).silent
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from gferm.fairness.bins import Bins
 from gferm.metrics import AVERAGES, dgf
-from gferm.metrics.chance import Chance, chance_of_dgf, dgf_of_counts, shuffle_hits
+from gferm.metrics.chance import NullDistribution, chance_of_dgf, dgf_of_counts, shuffle_hits
 
 EVERY = [*AVERAGES, "all_bins"]
 
@@ -96,9 +96,9 @@ def test_shuffles_keep_bins_and_cells():
 
 def test_p_counts_the_dgf_seen_among_the_shuffles():
     values = np.array([0.1, 0.2, 0.3])
-    assert Chance(0.2, values).p == 3 / 4
-    assert Chance(0.2 + 1e-15, values).p == 3 / 4
-    assert Chance(0.5, values).p == 1 / 4
+    assert NullDistribution(0.2, values).p == 3 / 4
+    assert NullDistribution(0.2 + 1e-15, values).p == 3 / 4
+    assert NullDistribution(0.5, values).p == 1 / 4
 
 
 def test_where_nothing_is_comparable_there_is_no_chance():

@@ -11,8 +11,14 @@ import pandas as pd
 import pytest
 
 from gferm import FairClassifier, FairRegressor, audit, frontier
-from gferm.auditing.along import APART, MOST_BREAKPOINTS, N_EVENLY, audit_along, choose_stops
-from gferm.auditing.summarize import summarize
+from gferm.auditing.page_data import (
+    APART,
+    MOST_BREAKPOINTS,
+    N_EVENLY,
+    audit_frontier,
+    choose_stops,
+    data_of_page,
+)
 from gferm.datasets import load_compas, load_crime, make_fair_regression
 from gferm.report import render_page, write_page
 
@@ -109,7 +115,7 @@ def test_every_kind_of_audit_has_a_page(kind, tmp_path):
 
 
 def test_the_page_asks_for_nothing():
-    page = render_page(summarize(regression()))
+    page = render_page(data_of_page(regression()))
     outside = [
         url
         for url in re.findall(r'(?:src|href|action)="([^"]+)"', page.split("<script>")[0])
@@ -150,7 +156,7 @@ def test_stops_of_many_groups_are_thinned_out():
 
 
 def test_a_stop_is_the_audit_of_its_model(case):
-    stops = audit_along(case.audit, case.frontier, case.X, n_draws=60)
+    stops = audit_frontier(case.audit, case.frontier, case.X, n_draws=60)
     assert stops[0].price == pytest.approx(0.0, abs=1e-12)
     assert (np.diff([stop.price for stop in stops]) > -1e-12).all()
     stop = stops[len(stops) // 2]
@@ -170,13 +176,13 @@ def test_rows_of_weight_zero_are_left_out_along_the_frontier(case):
     options = {"sensitive_features": case.s, **case.bins, **case.draws}
     plain = case.frontier.predict(case.X)[0]
     weighted = audit(case.y, plain, sample_weight=weight, **options)
-    stop = audit_along(weighted, case.frontier, case.X)[0]
+    stop = audit_frontier(weighted, case.frontier, case.X)[0]
     assert stop.figures["mean_gap"].value == weighted.figures["mean_gap"].value
 
 
 def test_a_page_that_is_there_stays_if_the_new_one_fails(tmp_path):
     path = tmp_path / "report.html"
-    write_page(summarize(regression()), path)
+    write_page(data_of_page(regression()), path)
     before = path.read_bytes()
     with pytest.raises(Exception, match="undefined"):
         write_page({"title": "half"}, path)

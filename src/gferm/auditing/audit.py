@@ -1,32 +1,77 @@
 """audit: predictions of any model in, `Audit` out.
 
-rows → cells and quantities    metrics/reading.py, outcome.py
-→ sums of the sample, of a thousand draws and a thousand shuffles
-evidence.py, sums.py, resampling.py
-→ figures, cells, gaps    measures.py, findings.py
-→ sentences               verdict.py
+rows → cells, and what each row contributes                    metrics/reading.py, outcome.py
+→ sums of the sample, of a thousand draws and a thousand shuffles                     draws.py
+→ means of cells and groups                                                        evidence.py
+→ figures, cells, gaps                                              measures.py, findings.py
+→ sentences, tables                                             verdict.py, presentation.py
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
-from gferm.auditing.evidence import gather
+from gferm.auditing.draws import Strata
+from gferm.auditing.evidence import gather_evidence
 from gferm.auditing.findings import GAP_KINDS, find_cells, find_figures, find_gaps, find_groups
-from gferm.auditing.outcome import bins_of_labels, read_outcome, require_complete
-from gferm.auditing.plan import Plan, read_levels
+from gferm.auditing.outcome import read_outcome
 from gferm.auditing.result import Audit
-from gferm.auditing.sums import Strata
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import SensitiveBins
-from gferm.fairness.fairness_losses import FairnessLoss
-from gferm.metrics.reading import Rows, labels, read_rows, same_length
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
+from gferm.metrics.reading import (
+    PredictedRows,
+    bins_of_labels,
+    read_labels,
+    read_predicted_rows,
+    require_complete,
+    require_same_length,
+)
 
+LEAST = {"n_boot": 0, "n_permutations": 0, "min_cell_size": 1, "small_cell_size": 1}
 MOST_PAIRS = 50_000  # whose draws still fit into memory …
 MOST_SUMS = 20_000_000  # … and sums of a term, over draws and strata: 160 MB, some 3 GB in all
+
+
+@dataclass(frozen=True)
+class AuditParameters:
+    """How to audit, checked; see `audit`."""
+
+    intersectional: bool
+    loss: str | FairnessLoss
+    min_cell_size: int
+    small_cell_size: int
+    n_boot: int
+    ci_quantiles: tuple[float, ...]
+    n_permutations: int
+    random_state: Any = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name, least in LEAST.items():
+            count = getattr(self, name)
+            if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
+                raise ValueError(f"{name}={count!r} must be an integer of at least {least}.")
+        if not isinstance(self.intersectional, (bool, np.bool_)):
+            raise ValueError(f"intersectional={self.intersectional!r} must be True or False.")
+        fairness_loss(self.loss)  # unknown names are refused even where no loss is needed
+
+    def begin_random_numbers(self) -> np.random.Generator:
+        """Return the generator of all draws."""
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The parameters as plain values; a loss of one's own by its name."""
+        found = asdict(self) | {"loss": getattr(self.loss, "__name__", str(self.loss))}
+        found.pop("random_state")
+        return found
 
 
 def audit(
@@ -86,13 +131,13 @@ def audit(
     >>> found.figures["mean_gap"].chance.p < 0.01
     True
     """
-    plan = Plan(
+    parameters = AuditParameters(
         intersectional=intersectional,
         loss=loss,
         min_cell_size=min_cell_size,
         small_cell_size=small_cell_size,
         n_boot=n_boot,
-        ci_quantiles=read_levels(ci_quantiles),
+        ci_quantiles=_read_quantiles(ci_quantiles),
         n_permutations=n_permutations,
         random_state=random_state,
     )
@@ -102,22 +147,20 @@ def audit(
         {"y_true": y_true, "y_pred": y_pred, "sample_weight": sample_weight}
         | _sensitive_columns(sensitive_features)
     )
-    y, predictions = labels(y_true, "y_true"), labels(y_pred, "y_pred")
-    same_length(y, predictions)
-    y_bins = bins_of_labels(y, predictions, y_bins)
-    rows = read_rows(
-        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
-    )
+    y, predictions = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
+    require_same_length(y, predictions)
+    comparison = Comparison(bins_of_labels(y, predictions, y_bins), s_bins, intersectional)
+    rows = read_predicted_rows(y_true, y_pred, sensitive_features, sample_weight, comparison)
     _require_two_groups(rows)
     if n_boot or n_permutations:
         _require_few_pairs(rows)
         _require_few_sums(rows, max(n_boot, n_permutations))
     outcome = read_outcome(rows, loss)
-    evidence = gather(rows, outcome, plan)
-    kinds = [kind for kind in GAP_KINDS if kind in outcome.quantities and rows.cells.partitions]
+    evidence = gather_evidence(rows, outcome, parameters)
+    kinds = [kind for kind in GAP_KINDS if kind in evidence.seen.cells]
     return Audit(
         rows=rows,
-        plan=plan,
+        parameters=parameters,
         task=outcome.task,
         positive=outcome.positive,
         figures={figure.name: figure for figure in find_figures(evidence)},
@@ -127,15 +170,29 @@ def audit(
     )
 
 
+def _read_quantiles(ci_quantiles: Sequence[float]) -> tuple[float, ...]:
+    try:
+        levels = np.asarray(ci_quantiles, dtype=float)
+    except (TypeError, ValueError):
+        levels = np.empty(0)
+    increasing = levels.ndim == 1 and levels.size > 1 and bool((np.diff(levels) > 0).all())
+    if not increasing or levels[0] <= 0 or levels[-1] >= 1:
+        raise ValueError(
+            f"ci_quantiles={ci_quantiles!r} must be at least two increasing numbers between 0 and "
+            "1, such as (0.025, 0.975)."
+        )
+    return tuple(levels.tolist())
+
+
 def _sensitive_columns(features: Any) -> dict[str, Any]:
-    """Name what may have an index of its own."""
+    """Return by name what may have an index of its own."""
     if isinstance(features, Mapping):
         return {f"sensitive_features[{name!r}]": values for name, values in features.items()}
     return {"sensitive_features": features}
 
 
 def _require_same_index(arguments: Mapping[str, Any]) -> None:
-    """Rows of pandas objects with other indexes may not belong together."""
+    """Refuse pandas objects with other indexes: their rows may not belong together."""
     indexed = [name for name, values in arguments.items() if hasattr(values, "iloc")]
     for name in indexed[1:]:
         if not arguments[name].index.equals(arguments[indexed[0]].index):
@@ -146,8 +203,8 @@ def _require_same_index(arguments: Mapping[str, Any]) -> None:
             )
 
 
-def _require_two_groups(rows: Rows) -> None:
-    """A single group has nobody to be compared with, and that must not read as fair."""
+def _require_two_groups(rows: PredictedRows) -> None:
+    """Refuse a single group: it has nobody to be compared with, and that must not read as fair."""
     if not (rows.membership.label_codes >= 0).any():
         raise NothingToCompareError(
             f"y_bins={list(rows.cells.label_bins.labels)}: no label of y_true lies in these bins; "
@@ -162,8 +219,8 @@ def _require_two_groups(rows: Rows) -> None:
             )
 
 
-def _require_few_pairs(rows: Rows) -> None:
-    """A table of every draw and pair must fit into memory."""
+def _require_few_pairs(rows: PredictedRows) -> None:
+    """Refuse more pairs than draws of which fit into memory."""
     n_pairs = sum(
         part.counts.shape[0] * len(part.groups) * (len(part.groups) - 1) // 2
         for part in rows.cells.partitions
@@ -175,8 +232,8 @@ def _require_few_pairs(rows: Rows) -> None:
         )
 
 
-def _require_few_sums(rows: Rows, n_draws: int) -> None:
-    """With intersectional=False, the crossings of all attributes can be as many as the rows."""
+def _require_few_sums(rows: PredictedRows, n_draws: int) -> None:
+    """Refuse too many strata: the crossings of all attributes can be as many as the rows."""
     n_strata = Strata.of(rows.membership).starts.size
     if n_strata * n_draws > MOST_SUMS:
         raise ValueError(

@@ -1,54 +1,80 @@
-"""Findings: what the tables of `Evidence` say, as figures, cells, groups and gaps."""
+"""Findings: what the evidence says, as figures, cells, groups and gaps, with their intervals.
+
+means       quantiles of the draws; none of a single row
+figures     the same, mirrored where noise makes them too large (`covering_interval`)
+shares p    Wilson's score: (p + z²/2n + z √(p(1−p)/n + z²/4n²)) / (1 + z²/n), z = Φ⁻¹(level)
+their gaps  Newcombe's (1998), of the Wilson quantiles of two cells
+
+A cell in which 3 of 3 rows are hits says little, but drawing its rows again would always give 3 of
+3: an interval without width. Wilson's does not collapse. With weights, n is Kish's effective number
+of rows (Σw)²/Σw².
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import ndtri
 
 from gferm.arrays import Array
-from gferm.auditing.evidence import Evidence
-from gferm.auditing.measures import MEASURES, WITHIN_BINS, Measure
+from gferm.auditing.evidence import WITHIN_BINS, Evidence
+from gferm.auditing.measures import MEASURES, Measure
 from gferm.auditing.result import Cell, Chance, Figure, Gap
-from gferm.auditing.shares import newcombe, wilson
-from gferm.auditing.sums import Tables
-from gferm.fairness.cells import Partition
-from gferm.metrics import chance
-from gferm.metrics.cell_values import CellValues
+from gferm.metrics.cell_values import CellValues, populated_pairs, sides_of_pairs
+from gferm.metrics.chance import ROUNDING, NullDistribution
 
 GAP_KINDS = ("rate", "prediction", "residual", "error")
 MEANS = ("label", "prediction", "residual", "error", "loss", "rate")
 NULL_LEVELS = (0.025, 0.975)
 LEAST_ROWS = 2  # nobody knows how well the mean of fewer is known
 
-Reader = Callable[[Tables, str], CellValues]
+
+def wilson(share: Array, n: Array, level: float) -> Array:
+    """Return the quantile of shares of ``n`` rows; NaN where there is no row."""
+    z = ndtri(level)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # rounding may leave a share of weighted rows a little beyond 0 or 1
+        root = np.sqrt(np.maximum(share * (1.0 - share), 0.0) / n + z**2 / (4.0 * n**2))
+        found: Array = (share + z**2 / (2.0 * n) + z * root) / (1.0 + z**2 / n)
+    return found
+
+
+def newcombe(first: Array, second: Array, n_first: Array, n_second: Array, level: float) -> Array:
+    """Return the quantile of the difference of two independent shares."""
+    from_first = wilson(first, n_first, level) - first
+    from_second = second - wilson(second, n_second, 1.0 - level)
+    found: Array = first - second + np.copysign(np.hypot(from_first, from_second), level - 0.5)
+    return found
 
 
 def find_figures(evidence: Evidence) -> Iterator[Figure]:
     """Return every figure that applies."""
     for measure in MEASURES:
-        seen = measure.value(evidence.seen, evidence.question)
-        if seen is not None:
-            yield _figure(measure, float(seen[0]), evidence)
-
-
-def _figure(measure: Measure, seen: float, evidence: Evidence) -> Figure:
-    interval, null = None, None
-    if measure.shuffled in evidence.shuffled and not np.isnan(seen):
-        values = measure.value(evidence.shuffled[measure.shuffled], evidence.question)
-        found, size = chance.Chance(seen, np.asarray(values)), evidence.sizes.get(measure.quantity)
-        p = chance.Chance(seen / (size or 1.0), found.values / (size or 1.0)).p  # rounds by size
-        null = Chance(found.mean, found.high, float(p), measure.shuffled)
-    if evidence.drawn is not None and not np.isnan(seen):
-        draws = np.asarray(measure.value(evidence.drawn, evidence.question))
-        interval = covering_interval(measure, seen, draws, null, evidence.levels)
-    name, title, meaning, unit = measure.name, measure.title, measure.meaning, measure.unit
-    return Figure(name, title, meaning, unit, seen, interval, null)
+        found = measure.value(evidence.seen)
+        if found is None:
+            continue
+        seen, interval, chance = float(found[0]), None, None
+        if not np.isnan(seen):
+            shuffled = draws = None
+            if measure.shuffled in evidence.shuffled:
+                shuffled = measure.value(evidence.shuffled[measure.shuffled])
+            if evidence.drawn is not None:
+                draws = measure.value(evidence.drawn)
+            if shuffled is not None and measure.shuffled is not None:
+                size = evidence.sizes.get(measure.quantity) or 1.0
+                null = NullDistribution(seen, shuffled)
+                p = NullDistribution(seen / size, shuffled / size).p  # rounds by size
+                chance = Chance(null.mean, null.high, p, measure.shuffled)
+            if draws is not None:
+                levels = evidence.parameters.ci_quantiles
+                interval = covering_interval(measure, seen, draws, chance, levels)
+        name, title, meaning, unit = measure.name, measure.title, measure.meaning, measure.unit
+        yield Figure(name, title, meaning, unit, seen, interval, chance)
 
 
 def covering_interval(
-    measure: Measure, seen: float, draws: Array, null: Chance | None, levels: tuple[float, ...]
+    measure: Measure, seen: float, draws: Array, chance: Chance | None, levels: tuple[float, ...]
 ) -> tuple[float, ...]:
     """Return quantiles of what a figure may really be: those of the draws, or their mirror image.
 
@@ -63,59 +89,53 @@ def covering_interval(
     drawn, mirrored = np.quantile(draws, tau), 2.0 * seen - np.quantile(draws, 1.0 - tau)
     further = np.where(tau < 0.5, np.minimum(drawn, mirrored), np.maximum(drawn, mirrored))
     found = np.where(tau == 0.5, mirrored, further)
-    if null is not None:
-        found[(tau < 0.5) & (null.p > tau)] = measure.least
+    if chance is not None:
+        found[(tau < 0.5) & (chance.p > tau)] = measure.least
     return tuple(np.clip(found, measure.least, measure.largest).tolist())
 
 
 def find_cells(evidence: Evidence) -> Iterator[Cell]:
     """Return every cell, the empty ones too."""
-    return _describe(evidence, Tables.of)
+    drawn = evidence.drawn
+    labels = evidence.rows.cells.label_bins.labels
+    return _describe(evidence, evidence.seen.cells, drawn.cells if drawn else {}, labels)
 
 
 def find_groups(evidence: Evidence) -> Iterator[Cell]:
     """Return every whole group, whatever the labels."""
-    return _describe(evidence, Tables.groups)
+    drawn = evidence.drawn
+    return _describe(evidence, evidence.seen.groups, drawn.groups if drawn else {}, (None,))
 
 
-def _describe(evidence: Evidence, read: Reader) -> Iterator[Cell]:
-    names = [name for name in MEANS if name in evidence.question.quantities]
-    means = {name: read(evidence.seen, name) for name in names}
-    cells = means["error"].cells
-    pooled = cells is not evidence.rows.cells
-    draws = None
-    if evidence.drawn is not None and "prediction" in names:
-        draws = read(evidence.drawn, "prediction")
-    for place, part in enumerate(cells.partitions):
+def _describe(
+    evidence: Evidence,
+    seen: dict[str, CellValues],
+    drawn: dict[str, CellValues],
+    labels: tuple[str | None, ...],
+) -> Iterator[Cell]:
+    """Describe each cell by its means and their intervals."""
+    names, levels = [name for name in MEANS if name in seen], evidence.parameters.ci_quantiles
+    for place, part in enumerate(seen["error"].cells.partitions if seen else ()):
         rates = predictions = None
-        if "rate" in names:
-            n, share = _rows_of_rates(part, place, evidence), means["rate"].tables[place][0]
-            rates = np.array([wilson(share, n, level) for level in evidence.levels])
-        if draws is not None:
-            predictions = np.quantile(draws.tables[place], evidence.levels, axis=0)
+        if "rate" in seen:
+            n = seen["rate"].cells.partitions[place].effective_rows
+            share = seen["rate"].tables[place][0]
+            rates = np.array([wilson(share, n, level) for level in levels])
+        if "prediction" in drawn:
+            predictions = np.quantile(drawn["prediction"].tables[place], levels, axis=0)
             predictions[:, part.counts < LEAST_ROWS] = np.nan
         for k, q in np.ndindex(part.counts.shape):
-            count = int(part.counts[k, q])
+            count, small = int(part.counts[k, q]), evidence.parameters.small_cell_size
             yield Cell(
                 attribute=part.name,
-                label_bin=None if pooled else cells.label_bins.labels[k],
+                label_bin=labels[k],
                 group=part.groups[q],
                 count=count,
-                note="empty" if count == 0 else "small" if count < evidence.small else "",
-                **{name: _known(means[name].tables[place][0, k, q]) for name in names},
+                note="empty" if count == 0 else "small" if count < small else "",
+                **{name: _known(seen[name].tables[place][0, k, q]) for name in names},
                 rate_interval=_quantiles(rates, k, q),
                 prediction_interval=_quantiles(predictions, k, q),
             )
-
-
-def _rows_of_rates(part: Partition, place: int, evidence: Evidence) -> Array:
-    """Return the effective rows with a label bin of each cell, or of each whole group."""
-    own = evidence.rows.cells.partitions[place]
-    if part.counts.shape == own.counts.shape:
-        return own.effective_rows
-    mass, squares = own.weights.sum(axis=0), own.squares.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(mass**2 / squares)[None]
 
 
 def _known(value: float) -> float | None:
@@ -130,55 +150,47 @@ def _quantiles(table: Array | None, k: int, q: int) -> tuple[float, ...] | None:
 
 def find_gaps(evidence: Evidence, kind: str) -> Iterator[Gap]:
     """Return the differences of every compared pair of cells."""
-    least = evidence.question.min_cell_size
-    values = evidence.seen.of(kind)
-    pairs = values.compared(least)
+    least, seen = evidence.parameters.min_cell_size, evidence.seen.cells[kind]
+    pairs, values = list(seen.compared(least)), seen.signed_gaps(least)[0].tolist()
     if not pairs:
         return
-    low, high = (_rate_interval if kind == "rate" else _drawn_interval)(evidence, kind, pairs)
+    counts = [(int(part.counts[k, p]), int(part.counts[k, q])) for part, k, p, q in pairs]
+    levels = evidence.parameters.ci_quantiles
+    ends = np.full((2, len(pairs)), np.nan)
+    if kind == "rate":
+        ends = _rate_intervals(seen, least, levels)
+    elif evidence.drawn is not None:
+        draws = evidence.drawn.cells[kind].signed_gaps(least)
+        ends = np.quantile(draws, (levels[0], levels[-1]), axis=0)
+        ends[:, np.min(counts, axis=1) < LEAST_ROWS] = np.nan
     null = np.full((2, len(pairs)), np.nan)
     if WITHIN_BINS in evidence.shuffled:
-        shuffled = evidence.shuffled[WITHIN_BINS].of(kind).signed_gaps(least)
-        rounding = chance.ROUNDING * evidence.sizes[kind]
+        shuffled = evidence.shuffled[WITHIN_BINS].cells[kind].signed_gaps(least)
+        rounding = ROUNDING * evidence.sizes[kind]
         null = np.quantile(shuffled, NULL_LEVELS, axis=0) + np.array([[-rounding], [rounding]])
     labels = evidence.rows.cells.label_bins.labels
-    for i, ((part, k, p, q), value) in enumerate(
-        zip(pairs, values.signed_gaps(least)[0].tolist(), strict=True)
-    ):
-        counts = (int(part.counts[k, p]), int(part.counts[k, q]))
+    for i, (part, k, p, q) in enumerate(pairs):
         yield Gap(
             kind=kind,
             attribute=part.name,
             label_bin=labels[k],
             groups=(part.groups[p], part.groups[q]),
-            counts=counts,
-            value=value,
-            low=float(low[i]),
-            high=float(high[i]),
+            counts=counts[i],
+            value=values[i],
+            low=float(ends[0, i]),
+            high=float(ends[1, i]),
             null_low=float(null[0, i]),
             null_high=float(null[1, i]),
-            small=min(counts) < evidence.small,
+            small=min(counts[i]) < evidence.parameters.small_cell_size,
         )
 
 
-def _rate_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Array, Array]:
-    """Compare shares: Newcombe's interval, which does not collapse where rows are few."""
-    parts, found = evidence.rows.cells.partitions, evidence.seen.of(kind).tables
-    tables = {part.name: table[0] for part, table in zip(parts, found, strict=True)}
-    rows = {part.name: part.effective_rows for part in parts}
-    first, second = np.array([tables[part.name][k, [p, q]] for part, k, p, q in pairs]).T
-    n_first, n_second = np.array([rows[part.name][k, [p, q]] for part, k, p, q in pairs]).T
-    low, high = (
-        newcombe(first, second, n_first, n_second, evidence.levels[end]) for end in (0, -1)
-    )
-    return low, high
-
-
-def _drawn_interval(evidence: Evidence, kind: str, pairs: list[Any]) -> tuple[Array, Array]:
-    unknown = np.full(len(pairs), np.nan)
-    if evidence.drawn is None:
-        return unknown, unknown
-    draws = evidence.drawn.of(kind).signed_gaps(evidence.question.min_cell_size)
-    low, high = np.quantile(draws, (evidence.levels[0], evidence.levels[-1]), axis=0)
-    few = np.array([min(part.counts[k, [p, q]]) < LEAST_ROWS for part, k, p, q in pairs])
-    return np.where(few, np.nan, low), np.where(few, np.nan, high)
+def _rate_intervals(rates: CellValues, least: int, levels: tuple[float, ...]) -> Array:
+    """Return Newcombe's interval of every gap of rates, (2, n_pairs)."""
+    shares, rows = [], []
+    for part, table in zip(rates.cells.partitions, rates.tables, strict=True):
+        kept = populated_pairs(part.counts, least)
+        shares.append(sides_of_pairs(table[0], kept))
+        rows.append(sides_of_pairs(part.effective_rows, kept))
+    (first, second), (n, m) = np.concatenate(shares, axis=1), np.concatenate(rows, axis=1)
+    return np.array([newcombe(first, second, n, m, level) for level in (levels[0], levels[-1])])

@@ -12,9 +12,9 @@ import numpy as np
 if TYPE_CHECKING:
     from os import PathLike
 
-    from gferm.auditing.plan import Plan
+    from gferm.auditing.audit import AuditParameters
     from gferm.estimators.frontier import Frontier
-    from gferm.metrics.reading import Rows
+    from gferm.metrics.reading import PredictedRows
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class Audit:
 
     Attributes
     ----------
-    rows : Rows
+    rows : PredictedRows
         The rows that were audited.
-    plan : Plan
-        The settings.
+    parameters : AuditParameters
+        How `audit` was called.
     task : {"numbers", "classes"}
     positive : str or None
         Which of two classes counts as 1.
@@ -167,8 +167,8 @@ class Audit:
     True
     """
 
-    rows: Rows
-    plan: Plan
+    rows: PredictedRows
+    parameters: AuditParameters
     task: str
     positive: str | None
     figures: dict[str, Figure]
@@ -189,7 +189,7 @@ class Audit:
     @property
     def settings(self) -> dict[str, Any]:
         """How `audit` was called, as plain values."""
-        return self.plan.settings | {"weighted": self.rows.weight is not None}
+        return self.parameters.settings | {"weighted": self.rows.weight is not None}
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -209,9 +209,9 @@ class Audit:
     @cached_property
     def verdict(self) -> tuple[Statement, ...]:
         """What the figures say, in sentences, with how sure that is."""
-        from gferm.auditing.verdict import judge
+        from gferm.auditing.verdict import write_verdict
 
-        return tuple(judge(self))
+        return tuple(write_verdict(self))
 
     @property
     def is_unfair(self) -> bool:
@@ -268,10 +268,11 @@ class Audit:
         }
         if what not in tables:
             raise ValueError(f"what={what!r} is unknown; use one of {list(tables)}.")
-        levels = self.settings["ci_quantiles"]
+        levels = self.parameters.ci_quantiles
         record, rows = tables[what]
-        columns = list(_flat({one.name: None for one in fields(record)}, levels))
-        return pd.DataFrame([_flat(asdict(row), levels) for row in rows], columns=columns)
+        columns = list(_spread_over_columns({one.name: None for one in fields(record)}, levels))
+        flat = [_spread_over_columns(asdict(row), levels) for row in rows]
+        return pd.DataFrame(flat, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python objects, ready for JSON: None stands for NaN."""
@@ -285,7 +286,7 @@ class Audit:
         for name, rows in (("cells", self.cells), ("groups", self.groups), ("gaps", self.all_gaps)):
             parts[name] = [asdict(row) for row in rows]
         parts["verdict"] = [asdict(statement) for statement in self.verdict]
-        found: dict[str, Any] = plain(parts)
+        found: dict[str, Any] = to_json_types(parts)
         return found
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -314,15 +315,14 @@ class Audit:
         verbose : bool, default=False
             Whether to show a progress bar.
         """
-        from gferm.auditing.along import audit_along
-        from gferm.auditing.summarize import summarize
+        from gferm.auditing.page_data import audit_frontier, data_of_page
         from gferm.report import write_page
 
-        stops = [] if frontier is None else audit_along(self, frontier, X, verbose=verbose)
-        write_page(summarize(self, stops, title=title), path)
+        stops = [] if frontier is None else audit_frontier(self, frontier, X, verbose=verbose)
+        write_page(data_of_page(self, stops, title=title), path)
 
     def __str__(self) -> str:
-        from gferm.auditing.tables import as_text
+        from gferm.auditing.presentation import as_text
 
         return as_text(self)
 
@@ -330,25 +330,25 @@ class Audit:
         return f"<Audit of {self.n_rows} rows: {', '.join(self.attributes + self.continuous)}>"
 
     def __rich__(self) -> Any:
-        from gferm.auditing.tables import as_rich
+        from gferm.auditing.presentation import as_rich
 
         return as_rich(self)
 
     def _repr_html_(self) -> str:
-        from gferm.auditing.tables import as_html
+        from gferm.auditing.presentation import as_html
 
         return as_html(self)
 
 
-def plain(value: Any) -> Any:
-    """Turn NumPy numbers and tuples into what JSON knows."""
+def to_json_types(value: Any) -> Any:
+    """Turn NumPy numbers and tuples into what JSON knows; numbers that are not finite into None."""
     match value:
         case dict():
-            return {str(key): plain(one) for key, one in value.items()}
+            return {str(key): to_json_types(one) for key, one in value.items()}
         case list() | tuple():
-            return [plain(one) for one in value]
+            return [to_json_types(one) for one in value]
         case np.ndarray():
-            return plain(value.tolist())
+            return to_json_types(value.tolist())
         case np.bool_():
             return bool(value)
         case np.integer():
@@ -359,8 +359,8 @@ def plain(value: Any) -> Any:
             return value
 
 
-def _flat(row: dict[str, Any], levels: tuple[float, ...]) -> dict[str, Any]:
-    """Spread pairs and nested records over columns of their own."""
+def _spread_over_columns(row: dict[str, Any], levels: tuple[float, ...]) -> dict[str, Any]:
+    """Return a record with its pairs and nested records in columns of their own."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if name == "chance":

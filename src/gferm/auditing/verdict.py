@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.auditing.measures import SHARE, WITHIN_BINS
-from gferm.auditing.outcome import NUMBERS, hold_everything
-from gferm.auditing.result import Chance, Figure, Gap, Statement
-from gferm.printed.table import decimals, number
+from gferm.auditing.evidence import WITHIN_BINS
+from gferm.auditing.outcome import NUMBERS
+from gferm.auditing.presentation import write_figure
+from gferm.auditing.result import Figure, Gap, Statement
+from gferm.printed.table import listed, significant
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit
@@ -42,18 +43,18 @@ WORDS = {
 }
 
 
-def judge(audit: Audit) -> Iterator[Statement]:
+def write_verdict(audit: Audit) -> Iterator[Statement]:
     """Return the sentences, the most important first."""
     known = [audit.figures[name] for name in JUDGED if name in audit.figures]
     yield _headline(audit, known)
     for figure in known:
-        yield _judge_figure(figure, audit.plan.n_permutations)
+        yield _judgement_of(figure, audit.parameters.n_permutations)
     yield from _where(audit)
     yield from _cautions(audit)
 
 
 def _headline(audit: Audit, figures: list[Figure]) -> Statement:
-    """Answer for equal outcomes, corrected for asking more than one figure (Bonferroni).
+    """Return the answer for equal outcomes, corrected for asking more than one figure (Bonferroni).
 
     Where one bin holds every label, the answer is for whole groups. What cannot be told is said
     first: it must not read as fair.
@@ -63,7 +64,7 @@ def _headline(audit: Audit, figures: list[Figure]) -> Statement:
         for figure in figures
         if figure.chance is not None and figure.chance.shuffled == WITHIN_BINS
     ]
-    n, n_shuffles = len(chances), audit.plan.n_permutations
+    n, n_shuffles = len(chances), audit.parameters.n_permutations
     if not n_shuffles:
         return Statement(
             "caution",
@@ -80,7 +81,7 @@ def _headline(audit: Audit, figures: list[Figure]) -> Statement:
         )
     p = min(n * min(chances), 1.0)
     asked = f"smallest p of {n} figures, times {n}: {p:.3f}" if n > 1 else f"p = {p:.3f}"
-    whole = hold_everything(audit.rows.cells.label_bins)
+    whole = audit.rows.cells.label_bins.holds_everything
     groups = "groups, whatever their outcomes," if whole else "groups with equal outcomes"
     if p < LEVEL:
         text = f"{groups.capitalize()} are treated differently, beyond chance ({asked})."
@@ -94,38 +95,34 @@ def _can_be_seen(n_shuffles: int, n_figures: int = 1) -> bool:
     return n_figures / (1 + n_shuffles) < LEVEL
 
 
-def _judge_figure(figure: Figure, n_shuffles: int) -> Statement:
+def _judgement_of(figure: Figure, n_shuffles: int) -> Statement:
     what = f"{figure.title[0].upper()}{figure.title[1:]}"
     if figure.value != figure.value:  # NaN
         return Statement(
             "caution",
             f"{what}: no label bin holds two groups with enough rows, so nothing is known.",
         )
-    size = f"{what} is {amount(figure.value, figure)}{_range(figure)}"
-    if figure.chance is None:
+    written, chance = write_figure(figure), figure.chance
+    size = f"{what} is {written.value}"
+    if figure.interval is not None:
+        size += f" (interval {written.low} to {written.high})"
+    if chance is None:
         return Statement("fact", f"{size}; chance was not computed.")
-    chance = figure.chance
+    p = f"p = {written.p}" if chance.p >= 0.001 else "p < 0.001"
     shuffles = (
-        f"groups shuffled {chance.shuffled} give {amount(chance.mean, figure)} on average and "
-        f"95 % of shuffles stay below {amount(chance.high, figure)} ({written_p(chance)})"
+        f"groups shuffled {chance.shuffled} give {written.mean} on average and 95 % of shuffles "
+        f"stay below {written.top} ({p})"
     )
     if chance.p < LEVEL:
         return Statement("unfair", f"{size}, more than chance: {shuffles}.")
     text = f"{size}, no more than chance: {shuffles}."
     if figure.interval is not None:
-        text += f" These rows cannot exclude up to {amount(figure.interval[-1], figure)}."
+        text += f" These rows cannot exclude up to {written.high}."
     return Statement("fair" if _can_be_seen(n_shuffles) else "fact", text)
 
 
-def _range(figure: Figure) -> str:
-    if figure.interval is None:
-        return ""
-    low, high = amount(figure.interval[0], figure), amount(figure.interval[-1], figure)
-    return f" (interval {low} to {high})"
-
-
 def _where(audit: Audit) -> Iterator[Statement]:
-    """Name the largest gaps of rates that lie outside of what chance gives."""
+    """Return the largest gaps of rates that lie outside of what chance gives."""
     kinds = [gap.kind for gap in audit.all_gaps]
     if not kinds:
         return
@@ -151,7 +148,7 @@ def _excess(gap: Gap) -> float:
 
 def _describe(gap: Gap) -> str:
     (first, second), (n_first, n_second) = gap.groups, gap.counts
-    size = number(abs(gap.value), decimals([gap.value]))
+    size = significant(abs(gap.value))
     direction = "above" if gap.value > 0 else "below"
     return (
         f"{gap.label_bin}: the {WORDS[gap.kind]} of {first} ({n_first} rows) is {size} {direction} "
@@ -167,19 +164,18 @@ def _cautions(audit: Audit) -> Iterator[Statement]:
             "All predictions are the same: nobody is treated differently, nor is anything learned.",
         )
     if audit.empty:
-        names = _name_cells([f"{cell.group} in {cell.label_bin}" for cell in audit.empty])
+        names = listed([f"{cell.group} in {cell.label_bin}" for cell in audit.empty], MOST_NAMED)
         yield Statement(
             "caution",
             f"{len(audit.empty)} of {len(audit.cells)} cells have no row ({names}): nothing is "
             "known there, and no figure counts them as fair.",
         )
     if audit.small:
-        names = _name_cells(
-            [f"{cell.group} in {cell.label_bin}: {cell.count}" for cell in audit.small]
-        )
+        cells = [f"{cell.group} in {cell.label_bin}: {cell.count}" for cell in audit.small]
+        names = listed(cells, MOST_NAMED)
         yield Statement(
             "caution",
-            f"{len(audit.small)} cells have fewer than {audit.settings['small_cell_size']} rows "
+            f"{len(audit.small)} cells have fewer than {audit.parameters.small_cell_size} rows "
             f"({names}): what they show is mostly noise.",
         )
     yield from _compared_with_nobody(audit)
@@ -196,8 +192,8 @@ def _is_constant(values: Array) -> bool:
 
 
 def _compared_with_nobody(audit: Audit) -> Iterator[Statement]:
-    """Name the rows that no figure of cells looks at."""
-    least = audit.plan.min_cell_size
+    """Return a caution for the rows that no figure of cells looks at."""
+    least = audit.parameters.min_cell_size
     why = "every other group is empty there"
     if least > 1:
         why = f"a cell needs min_cell_size={least} rows, and a second one to be compared with"
@@ -218,29 +214,9 @@ def _compared_with_nobody(audit: Audit) -> Iterator[Statement]:
             yield Statement(
                 "caution",
                 f"{part.name}: nothing is known about {_many(len(alone), 'cell')} with rows "
-                f"({_name_cells(names)}): {why}.",
+                f"({listed(names, MOST_NAMED)}): {why}.",
             )
 
 
 def _many(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _name_cells(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def amount(value: float, figure: Figure) -> str:
-    """Write a number in the decimals that suit its figure: three digits of the largest."""
-    return number(value, 3 if figure.unit == SHARE else decimals(_numbers_of(figure)))
-
-
-def _numbers_of(figure: Figure) -> list[float]:
-    found = [figure.value, *(figure.interval or ())]
-    return found if figure.chance is None else [*found, figure.chance.mean, figure.chance.high]
-
-
-def written_p(chance: Chance) -> str:
-    """Write the p-value, which is never less than one shuffle in all of them."""
-    return f"p = {chance.p:.3f}" if chance.p >= 0.001 else "p < 0.001"

@@ -8,18 +8,22 @@ An intercept b is the weight of one more feature that is 1 for everybody: ‖w�
 κ is 1 for kernels that say how alike two rows are (rbf, laplacian, chi2, cosine, sigmoid). For all
 others it depends on which rows there can be: the user knows, or the largest among the rows at hand
 stands in for it, which is an assumption and is reported as one.
+
+A bound for one R says nothing about a ball whose radius was read off the fitted model. For all
+balls R = 2^j, j a whole number, at once, δ is divided among them:
+
+    δ_j = δ p_j,   p_j = 1 / ((π²/3 − 1) (|j| + 1)²),   Σ_j p_j = 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import hypot, inf
+from math import frexp, hypot, inf, pi
 from typing import Any
 
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.bounds.rademacher import power_of_two, share_of_power
 from gferm.estimators.base import FairModel
 from gferm.features.kernel import Kernel
 
@@ -59,6 +63,17 @@ class Ball:
     def reach(self) -> float:
         """R κ: no prediction of any function of the ball is larger."""
         return self.radius * self.kappa
+
+
+def power_of_two(norm: float) -> int:
+    """Return the smallest j with norm ≤ 2^j; 0 for the zero function."""
+    mantissa, exponent = frexp(norm)  # norm = mantissa 2^exponent, mantissa in [1/2, 1)
+    return exponent - 1 if mantissa == 0.5 else exponent
+
+
+def share_of_power(j: int) -> float:
+    """Return p_j, the part of δ that the ball of radius 2^j is given."""
+    return 1.0 / ((pi**2 / 3.0 - 1.0) * (abs(j) + 1) ** 2)
 
 
 def ball_of(
@@ -101,7 +116,7 @@ def ball_of(
 
 
 def _squared_norms(model: FairModel) -> Array:
-    """‖w‖² of each model, without the intercept."""
+    """Return ‖w‖² of each model, without the intercept."""
     if hasattr(model, "coef_"):
         return np.asarray((np.atleast_2d(model.coef_) ** 2).sum(axis=1))
     dual, kernel = np.atleast_2d(model.dual_coef_), Kernel.of(model)
@@ -110,7 +125,7 @@ def _squared_norms(model: FairModel) -> Array:
 
 
 def _kappa(model: FairModel, X: Any, given: float | None) -> tuple[float, list[str]]:
-    """κ without the constant feature, and what it assumes."""
+    """Return κ without the constant feature, and what it assumes."""
     bound = Kernel.of(model).bound
     if bound is not None and given is None:
         return bound, []
@@ -130,7 +145,7 @@ def _kappa(model: FairModel, X: Any, given: float | None) -> tuple[float, list[s
 
 
 def _largest_diagonal(model: FairModel, X: Any) -> tuple[float, str]:
-    """The largest √k(x, x) over the rows at hand, and which rows these are."""
+    """Return the largest √k(x, x) over the rows at hand, and which rows these are."""
     kernel, known = Kernel.of(model), getattr(model, "X_fit_", None)
     if kernel.is_given:
         return _root(kernel.diagonal(known)), "the training rows"

@@ -1,34 +1,75 @@
-"""One mean for each cell, the interval it lies in, and what follows for pairs and averages.
+"""One mean for each cell, the interval it lies in, and what follows for gaps and their averages.
 
 A quantity (a rate, a mean prediction, a mean residual) has for every partition the tables seen, low
 and high of shape (K, Q), in its own unit, between ``span``. A cell without held-out rows may have
 any mean: its interval is the whole span, and so it is in every pair that it takes part in.
 
-An average over pairs counts a pair by its weight:
+With z_q in [l_q, u_q] for the Q cells of a label bin, the gap |z_p − z_q| of a pair lies in
 
-    "pairs"       1/n over the n pairs with rows in both cells       (as in gferm.metrics)
-    "weighted"    the harmonic mean of the two counts, of the same pairs
-    "definition"  2/(K Q²) over all pairs, also those without rows, which may be anything
-    "sum"         2 over all pairs, likewise
-    "compared"    1/n over the n pairs that a fair model was trained to make alike
+    [ max(l_p − u_q, l_q − u_p, 0),  max(u_p − l_q, u_q − l_p) ].
+
+An average of gaps is Σ a |z_p − z_q| with a ≥ 0 (metrics/cell_values.py). It is at least the sum of
+the lower ends. It is convex in z, so its largest value lies in a corner of the box of all z: all
+corners are visited for up to MOST_CORNERS groups, for more of them the upper ends are added up,
+which is never less. With the box [0, 1] this is the largest value there is: gaps of three groups
+cannot all be 1. Which pairs an average counts:
+
+    "pairs", "weighted"     those with rows in both cells      (as in gferm.metrics)
+    "definition", "sum"     all, also those without rows, which may be anything
+    "compared"              those that a fair model was trained to make alike, weighed as "pairs"
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from gferm.arrays import Array
 from gferm.bounds.concentration import LowHigh
-from gferm.bounds.pair_gaps import Interval, gap_intervals, largest_sum, pairs_of
 from gferm.fairness.cells import Cells
+from gferm.metrics.cell_values import (
+    AVERAGES,
+    Mask,
+    harmonic_counts,
+    n_ordered_pairs,
+    pairs_of,
+    populated_pairs,
+)
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = tuple[Mask, ...]  # (K, n_pairs) of each partition
+MOST_CORNERS = 12  # groups; 2¹¹ corners then
+OF_ALL_PAIRS = ("definition", "sum")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What was seen of a number, and where it lies for certain but for δ.
+
+    Attributes
+    ----------
+    seen : float
+        NaN if no row says anything.
+    low, high : float
+    largest : float
+        The largest value that is possible at all.
+    """
+
+    seen: float
+    low: float
+    high: float
+    largest: float
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether it excludes nothing: from 0 up to all that is possible."""
+        return self.low <= 0.0 and self.high >= self.largest * (1.0 - 1e-12)
+
+    def __str__(self) -> str:
+        empty = ", which excludes nothing (vacuous)" if self.vacuous else ""
+        return f"[{self.low:.3g}, {self.high:.3g}], seen {self.seen:.3g}{empty}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,42 +131,38 @@ class CellIntervals:
 
     def average(self, average: str, compared: Pairs | None = None) -> Interval:
         """Return the interval of an average of |gap|; ``compared`` are the pairs of "compared"."""
-        populated = [populated_pairs(part.counts, 1) for part in self.cells.partitions]
-        if average == "compared":
-            of_mean = populated if compared is None else compared
-        else:
-            of_mean = populated
-        n_pairs = sum(int(mask.sum()) for mask in of_mean)
-        of_all = average in ("definition", "sum")
-        if not n_pairs and not of_all:
+        populated = tuple(populated_pairs(part.counts) for part in self.cells.partitions)
+        counted = compared if average == "compared" and compared is not None else populated
+        nothing = not any(mask.any() for mask in counted)
+        if average in OF_ALL_PAIRS:
+            counted = tuple(np.full_like(mask, True) for mask in populated)
+        elif nothing:
             return Interval(np.nan, 0.0, self.width, self.width)
-        weights = self._weights(average, of_mean, n_pairs)
+        weights = self._weights("pairs" if average == "compared" else average, counted)
         seen, low, high, largest = np.sum(
             [self._sum(part, weight) for part, weight in enumerate(weights)], axis=0
         ).tolist()
-        if of_all and not n_pairs:
+        if nothing:
             seen = np.nan
         if average == "compared":  # pairs without rows show no gap, which is not a gap of zero
             share = sum(float(w[mask].sum()) for w, mask in zip(weights, populated, strict=True))
             seen = seen / share if share else np.nan
         return Interval(seen, low, high, largest)
 
-    def _weights(self, average: str, of_mean: Sequence[Mask], n_pairs: int) -> list[Array]:
-        """The weight of every pair, (K, n_pairs) of each partition."""
-        if average == "weighted":
-            harmonic = [
-                _harmonic(part.counts) * mask
-                for part, mask in zip(self.cells.partitions, of_mean, strict=True)
-            ]
-            return [table / sum(float(one.sum()) for one in harmonic) for table in harmonic]
-        if average in ("pairs", "compared"):
-            return [mask / n_pairs for mask in of_mean]
-        ordered = sum(table.shape[0] * table.shape[1] ** 2 for table in self.seen)
-        each = {"definition": 2.0 / ordered, "sum": 2.0}[average]
-        return [np.full(mask.shape, each) for mask in of_mean]
+    def _weights(self, average: str, counted: Pairs) -> list[Array]:
+        """Return the weight of every pair, (K, n_pairs) of each partition; 0 if not counted."""
+        harmonic = [harmonic_counts(part.counts) for part in self.cells.partitions]
+        in_average = [table[mask] for table, mask in zip(harmonic, counted, strict=True)]
+        weights, divisor = AVERAGES[average](np.concatenate(in_average), n_ordered_pairs(self.seen))
+        each = np.broadcast_to(weights / divisor, sum(one.size for one in in_average))
+        ends = np.cumsum([one.size for one in in_average])
+        tables = [np.zeros(mask.shape) for mask in counted]
+        for table, mask, own in zip(tables, counted, np.split(each, ends[:-1]), strict=True):
+            table[mask] = own
+        return tables
 
     def _sum(self, part: int, weight: Array) -> tuple[float, float, float, float]:
-        """Σ weight |gap| in one partition: seen, at least, at most, and the most there can be."""
+        """Return Σ weight |gap| of a partition: seen, at least, at most, and the most possible."""
         seen, low, high = self.seen[part], self.low[part], self.high[part]
         p, q = pairs_of(seen.shape[1])
         least, most = np.full(low.shape, self.span[0]), np.full(low.shape, self.span[1])
@@ -137,15 +174,35 @@ class CellIntervals:
         )
 
 
-def populated_pairs(counts: npt.NDArray[np.intp], least: int) -> Mask:
-    """Say of every pair whether both cells hold ``least`` rows, shape (K, n_pairs)."""
-    p, q = pairs_of(counts.shape[1])
-    both: Mask = np.minimum(counts[:, p], counts[:, q]) >= max(least, 1)
-    return both
+def gap_intervals(low: Array, high: Array) -> LowHigh:
+    """Return the interval of |z_p − z_q| for every pair."""
+    p, q = pairs_of(low.shape[-1])
+    apart = np.maximum(low[..., p] - high[..., q], low[..., q] - high[..., p])
+    return np.maximum(apart, 0.0), np.maximum(
+        high[..., p] - low[..., q], high[..., q] - low[..., p]
+    )
 
 
-def _harmonic(counts: npt.NDArray[np.intp]) -> Array:
-    """Harmonic mean of the two counts of every pair, 0 where one is empty."""
-    p, q = pairs_of(counts.shape[1])
-    mean: Array = 2.0 * counts[:, p] * counts[:, q] / np.maximum(counts[:, p] + counts[:, q], 1)
-    return mean
+def largest_sum(low: Array, high: Array, weight: Array) -> float:
+    """Return the largest Σ weight |z_p − z_q| over the box, summed over label bins.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (K, Q)
+    weight : array of shape (K, n_pairs)
+        0 for a pair that does not count.
+    """
+    return sum(_largest_of_bin(*rows) for rows in zip(low, high, weight, strict=True))
+
+
+def _largest_of_bin(low: Array, high: Array, weight: Array) -> float:
+    p, q = pairs_of(low.size)
+    counted = weight > 0
+    p, q, weight = p[counted], q[counted], weight[counted]
+    groups, place = np.unique(np.concatenate([p, q]), return_inverse=True)
+    if groups.size > MOST_CORNERS:
+        return float(gap_intervals(low, high)[1][counted] @ weight)
+    first, second = place[: p.size], place[p.size :]
+    corners = np.arange(2**groups.size)[:, None] >> np.arange(groups.size) & 1
+    z = np.where(corners, high[groups], low[groups])
+    return float((np.abs(z[:, first] - z[:, second]) @ weight).max(initial=0.0))

@@ -16,11 +16,10 @@ from typing import Any
 
 from sklearn.utils import check_scalar
 
-from gferm.bounds.document import document, table
-from gferm.bounds.held_out import HeldOutBounds, judge_held_out
-from gferm.bounds.rows import HeldOutRows, read_held_out
-from gferm.bounds.theorem import TheoremBounds, apply_theorem, why_not
-from gferm.bounds.verdict import verdict
+from gferm.bounds.held_out import HeldOutBounds, bound_held_out
+from gferm.bounds.held_out_rows import HeldOutRows, read_held_out
+from gferm.bounds.presentation import json_of, records_of, sentences_of
+from gferm.bounds.theorem import TheoremBounds, apply_theorem, why_silent
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import SensitiveBins
 
@@ -50,11 +49,11 @@ class Certificate:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join(verdict(self))
+        return "\n".join(sentences_of(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON types; numbers that are not finite become None."""
-        return document(self)
+        return json_of(self)
 
     def to_json(self, **options: Any) -> str:
         """Return `to_dict` as JSON; ``options`` go to json.dumps."""
@@ -70,10 +69,10 @@ class Certificate:
         """
         import pandas as pd
 
-        return pd.DataFrame(table(self, of))
+        return pd.DataFrame(records_of(self, of))
 
     def _repr_html_(self) -> str:
-        rows = table(self, "bounds")
+        rows = records_of(self, "bounds")
         header = "".join(f"<th>{escape(name)}</th>" for name in rows[0]) if rows else ""
         body = "".join(
             "<tr>"
@@ -182,8 +181,8 @@ def certificate(
         intersectional=intersectional,
         y_range=y_range,
     )
-    held_out = judge_held_out(rows, float(delta))
-    silent, theorem = why_not(rows), None
+    held_out = bound_held_out(rows, float(delta))
+    silent, theorem = why_silent(rows), None
     if silent is None:
         theorem = apply_theorem(rows, float(delta), radius=radius, kappa=kappa, epsilon=epsilon)
     notes = [*_about_rows(rows, held_out), *(theorem.assumptions if theorem else ())]

@@ -24,12 +24,11 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.bounds import concentration
-from gferm.bounds.cell_intervals import CellIntervals, Pairs, populated_pairs
-from gferm.bounds.pair_gaps import Interval
-from gferm.bounds.rows import HeldOutRows
+from gferm.bounds.cell_intervals import CellIntervals, Interval, Pairs
+from gferm.bounds.held_out_rows import HeldOutRows
 from gferm.bounds.span import CLASSES
 from gferm.fairness.membership import Membership
-from gferm.metrics.cell_values import AVERAGES
+from gferm.metrics.cell_values import AVERAGES, populated_pairs
 
 RATE, PREDICTION, RESIDUAL = "rate", "prediction", "residual"
 
@@ -69,7 +68,7 @@ class HeldOutBounds:
     empty: tuple[str, ...]
 
 
-def judge_held_out(rows: HeldOutRows, delta: float) -> HeldOutBounds:
+def bound_held_out(rows: HeldOutRows, delta: float) -> HeldOutBounds:
     """Compute all intervals at total level ``delta``."""
     low, high, targets = rows.span.low, rows.span.high, rows.targets
     clipped = np.empty((0, rows.y.size)) if rows.values is None else np.clip(rows.values, low, high)
@@ -169,7 +168,7 @@ def _intervals(rows: Membership, drawn: _Drawn, levels: list[float]) -> CellInte
 
 
 def _compared(rows: HeldOutRows) -> Pairs | None:
-    """The pairs that the model was trained to make alike; None: those with held-out rows."""
+    """Return the pairs that the model was trained to make alike; None: those with held-out rows."""
     trained = None if rows.model is None else rows.model.cells_
     if trained is None or rows.model is None:
         return None
@@ -178,7 +177,7 @@ def _compared(rows: HeldOutRows) -> Pairs | None:
 
 
 def _worst(intervals: list[Interval]) -> Interval:
-    """The largest of several numbers lies between the largest ends."""
+    """Return the interval of the largest of several numbers: it lies between the largest ends."""
     seen, low, high, largest = np.max(
         [(one.seen, one.low, one.high, one.largest) for one in intervals], axis=0
     ).tolist()

@@ -8,21 +8,33 @@ by at most c on the ball, n independent rows of one distribution and any δ, wit
 The first term is twice the Rademacher complexity of the ball (with Talagrand's contraction), the
 second is McDiarmid's inequality, on both sides (remark 2 of the paper; math.md, section 10).
 
-A bound for one R says nothing about a ball whose radius was read off the fitted model. For all
-balls R = 2^j, j a whole number, at once, δ is divided among them:
+L and c follow from the loss where |f| ≤ M = Rκ and y lies in a range. A loss ℓ(y, ·) is convex, so
+its slope is largest at an end of [−M, M], and there a difference quotient taken outwards is never
+below the slope:
 
-    δ_j = δ p_j,   p_j = 1 / ((π²/3 − 1) (|j| + 1)²),   Σ_j p_j = 1.
+    L ≤ max ( (ℓ(y, M + h) − ℓ(y, M)) / h,  (ℓ(y, −M − h) − ℓ(y, −M)) / h ),   h small,
+
+and never above the steepest slope there is at all. It is a function of u − y or of y u, so the ends
+of the range of y are the worst. Losses are never negative, so their largest value bounds their
+range c; it is taken at an end too. For the square loss L = 2 max |u − y| and c = max (u − y)².
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import frexp, inf, log, pi, sqrt
+from math import inf, log, sqrt
+
+import numpy as np
+
+from gferm.losses import Loss
+
+STEP = 1e-6  # of M + |y|: the constant comes out as much too large, relatively
+ROUNDING = 1e-8  # of the quotient, which must not come out too small
 
 
 @dataclass(frozen=True)
-class Class:
-    """A ball of functions with a loss: all that B needs to know of F.
+class LossOnBall:
+    """What B needs to know of a loss and of a ball of functions.
 
     Attributes
     ----------
@@ -38,20 +50,27 @@ class Class:
     reach: float
     spread: float
 
+    @classmethod
+    def of(cls, loss: Loss, reach: float, y_range: tuple[float, float]) -> LossOnBall:
+        """Bound the slope and the range of a loss; ``y_range`` is (−1, 1) for classes."""
+        ends = np.meshgrid([-1.0, 1.0], np.array(y_range, dtype=float))
+        side, y = (np.ravel(part) for part in ends)
+        step = STEP * max(reach + float(np.abs(y).max()), 1e-100)
+        at_end = loss.value(y, side * reach)
+        outwards = (loss.value(y, side * (reach + step)) - at_end) / step
+        steepest = np.abs(loss.slopes(y)).max()
+        lipschitz = min(float(outwards.max()) * (1.0 + ROUNDING), float(steepest))
+        return cls(lipschitz, reach, float(at_end.max()))
+
     def deviation(self, delta: float, n: int) -> float:
-        """B(δ, n, F); infinite without rows."""
+        """Return B(δ, n); infinite without rows."""
         if n == 0:
             return inf
         complexity = 2.0 * self.lipschitz * self.reach / sqrt(n)
         return complexity + self.spread * sqrt(log(2.0 / delta) / (2.0 * n))
 
 
-def power_of_two(norm: float) -> int:
-    """Return the smallest j with norm ≤ 2^j; 0 for the zero function."""
-    mantissa, exponent = frexp(norm)  # norm = mantissa 2^exponent, mantissa in [1/2, 1)
-    return exponent - 1 if mantissa == 0.5 else exponent
-
-
-def share_of_power(j: int) -> float:
-    """p_j: the part of δ that the ball of radius 2^j is given."""
-    return 1.0 / ((pi**2 / 3.0 - 1.0) * (abs(j) + 1) ** 2)
+def risk_of_middle(loss: Loss, y_range: tuple[float, float]) -> float:
+    """Return the largest loss of the constant in the middle of the range, which needs no rows."""
+    y = np.array(y_range, dtype=float)
+    return float(loss.value(y, np.full(2, y.mean())).max())

@@ -46,11 +46,6 @@ class Span:
 CLASSES = Span(-1.0, 1.0, "the signs of two classes")
 
 
-def is_everything(bins: Bins) -> bool:
-    """Return whether these bins are a single one without ends."""
-    return not bins.selective and bins.labels == ("all",)
-
-
 def choose_span(bins: Bins, y: Array | None, given: tuple[float, float] | None) -> Span:
     """Choose the range; ``y`` is None for classes."""
     if given is not None:

@@ -19,7 +19,8 @@ f − y ("residual"), with L = 1; the risk is the loss that was learned. What is
   complexity, and at least ε̂. Otherwise the bound of the risk compares with no f*.
 - f̂ of the theorem was trained with ε̂. A model that was trained with more may be less fair than the
   third line says: then ε̂' in ε̂' + ΣΣΣ B(δ', ·) is what it was trained with.
-- Pairs with a cell of no rows, or of less than min_cell_size, are in no sum but ``uncovered``.
+- Pairs with a cell of no rows, or of less than min_cell_size, are in no sum but ``uncovered``; but
+  K and Q count all cells, for which take part in no pair depends on the rows.
 - For this very model the argument gives more, since its violation v̂ on the training rows is known
   and a group has no gap to itself: v̂ + Σ_k Σ_{p≠q} (B(δ'', n_{k,p}) + B(δ'', n_{k,q})). With M
   cells, δ'' = δ / (2M), which leaves the other half to all else: 1 + M events at δ' are less.
@@ -29,21 +30,23 @@ Sums are over ordered pairs, as in the paper; `per_pair` divides by their number
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isnan
 
 import numpy as np
 
+from gferm.arrays import Array
 from gferm.bounds.ball import Ball, ball_of
-from gferm.bounds.cell_sums import CellSums
-from gferm.bounds.loss_on_ball import loss_on_ball, risk_of_middle
-from gferm.bounds.rademacher import Class
-from gferm.bounds.rows import HeldOutRows
-from gferm.bounds.scheme import named_bins
-from gferm.bounds.span import CLASSES, is_everything
+from gferm.bounds.cell_intervals import largest_sum
+from gferm.bounds.held_out_rows import HeldOutRows, bins_read_off_rows
+from gferm.bounds.rademacher import LossOnBall, risk_of_middle
+from gferm.bounds.span import CLASSES
 from gferm.estimators.base import FairModel
+from gferm.fairness.cells import Cells
 from gferm.features.kernel import Kernel
 from gferm.losses import as_loss
+from gferm.metrics.cell_values import n_ordered_pairs, populated_pairs
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class TheoremBounds:
     delta : float
         What is left of δ after radii and kernels; δ' is ``delta_each``.
     ball : Ball
-    constraint, risk : Class
+    constraint, risk : LossOnBall
         Lipschitz constant, reach and range of the two losses.
     epsilon, epsilon_hat : float
         ε, and the ε̂ that the theorem trains with.
@@ -101,8 +104,8 @@ class TheoremBounds:
     delta: float
     delta_each: float
     ball: Ball
-    constraint: Class
-    risk: Class
+    constraint: LossOnBall
+    risk: LossOnBall
     epsilon: float
     epsilon_hat: float
     trained_with: float
@@ -120,8 +123,59 @@ class TheoremBounds:
         return total / (2 * self.n_pairs)
 
 
-def why_not(rows: HeldOutRows) -> str | None:
-    """Say why the theorem is silent about a model, or None if it is not."""
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """Sums over the pairs of training cells with ``least`` rows, of bounds that need their counts.
+
+    Attributes
+    ----------
+    cells : Cells
+    least : int
+    counts : list of lists of int
+        Of those cells, for each label bin with two of them.
+    """
+
+    cells: Cells
+    least: int
+    counts: list[list[int]]
+
+    @classmethod
+    def of(cls, cells: Cells, least: int) -> PairSums:
+        """Count the rows of the cells that take part in a pair."""
+        rows = [row for part in cells.partitions for row in part.counts]
+        kept = [row[row >= max(least, 1)].tolist() for row in rows]
+        return cls(cells, least, [row for row in kept if len(row) > 1])
+
+    @property
+    def n_cells(self) -> int:
+        """K Q, of all cells."""
+        return sum(part.counts.size for part in self.cells.partitions)
+
+    @property
+    def n_pairs(self) -> int:
+        """How many unordered pairs there are."""
+        return sum(len(row) * (len(row) - 1) // 2 for row in self.counts)
+
+    def triple(self, bound: Callable[[int], float]) -> float:
+        """Return Σ_k Σ_{q,q'} Σ_{p ∈ {q,q'}} bound(n_{k,p}), where q = q' is one cell."""
+        return sum((2 * len(row) - 1) * sum(map(bound, row)) for row in self.counts)
+
+    def off_diagonal(self, bound: Callable[[int], float]) -> float:
+        """Return the same without q = q', whose gap is zero."""
+        return sum((2 * len(row) - 2) * sum(map(bound, row)) for row in self.counts)
+
+    def largest(self, gap: float) -> float:
+        """Return the largest Σ_k Σ_{p,q} |z_p − z_q| for z in [0, gap]."""
+        total = 0.0
+        for part in self.cells.partitions:
+            low = np.zeros(part.counts.shape)
+            twice: Array = 2.0 * populated_pairs(part.counts, self.least).astype(float)
+            total += largest_sum(low, low + gap, twice)
+        return total
+
+
+def why_silent(rows: HeldOutRows) -> str | None:
+    """Return why the theorem is silent about a model, or None if it is not."""
     model = rows.model
     if model is None:
         return "the model is no FairRegressor or FairClassifier, so its ball is not known"
@@ -144,7 +198,7 @@ def apply_theorem(
     kappa: float | None,
     epsilon: float | None,
 ) -> TheoremBounds:
-    """Compute all bounds; `why_not` must be None."""
+    """Compute all bounds; `why_silent` must be None."""
     model = rows.model
     assert model is not None
     cells, contrasts = model.cells_, model.contrasts_
@@ -155,19 +209,20 @@ def apply_theorem(
     span = rows.span if rows.classes is None else CLASSES
     residual = model.match == "residual"
     spread = 2.0 * ball.reach + (span.width if residual else 0.0)
-    constraint = Class(1.0, ball.reach, spread)
+    constraint = LossOnBall(1.0, ball.reach, spread)
     loss, y_range = as_loss(model.loss, model.labels.losses), (span.low, span.high)
-    risk = loss_on_ball(loss, ball.reach, y_range)
+    risk = LossOnBall.of(loss, ball.reach, y_range)
 
     n, n_models = cells.n_samples, len(np.atleast_1d(model.intercept_))
-    sums = CellSums(cells, model.min_cell_size)
+    sums = PairSums.of(cells, model.min_cell_size)
     left = delta * ball.share / rows.n_kernels
-    each = left / (n_models * (4 * sums.n_ordered + 2))
+    n_ordered = n_ordered_pairs(part.counts for part in cells.partitions)
+    each = left / (n_models * (4 * n_ordered + 2))
     in_sum = 2.0 * contrasts.scale  # from the units of epsilon to the sum over ordered pairs
     target = in_sum * (model.epsilon if epsilon is None else epsilon)
     trained, reached = in_sum * model.epsilon, in_sum * model.violation_
     epsilon_hat = target + sums.triple(lambda m: constraint.deviation(left, m))
-    of_one = Class(0.0, ball.reach, spread)  # a fixed function: Hoeffding's inequality
+    of_one = LossOnBall(0.0, ball.reach, spread)  # a fixed function: Hoeffding's inequality
     admits = target + sums.off_diagonal(lambda m: of_one.deviation(each, m))
     half = left / (2 * sums.n_cells)
     own = reached + sums.off_diagonal(lambda m: constraint.deviation(half, m))
@@ -207,12 +262,11 @@ def _duality_gap(model: FairModel) -> float:
 
 
 def _assumptions(rows: HeldOutRows, model: FairModel) -> list[str]:
-    """What the numbers rest on, besides κ."""
+    """Return what the numbers rest on, besides κ."""
     found = [
         f"{name} was read off the training rows, and the theorem takes bins as fixed beforehand. "
         "Give edges in fit."
-        for name, bins in named_bins(rows.cells.scheme)
-        if not bins.explicit and not is_everything(bins)
+        for name in bins_read_off_rows(rows.cells.scheme)
     ]
     if rows.span.assumed_in_training and rows.classes is None:
         found.append(

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
@@ -102,6 +103,11 @@ class Bins(ABC):
         return False
 
     @property
+    def holds_everything(self) -> bool:
+        """Whether there is one bin, in which every number lies."""
+        return False
+
+    @property
     def n_bins(self) -> int:
         """How many bins there are."""
         return len(self.labels)
@@ -140,6 +146,10 @@ class EdgeBins(Bins):
         return codes
 
     @property
+    def holds_everything(self) -> bool:
+        return self.boundaries == (-np.inf, np.inf)
+
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         edges = _written_apart(self.boundaries)
         names = [f"[{lo}, {hi})" for lo, hi in pairwise(edges)]
@@ -148,7 +158,7 @@ class EdgeBins(Bins):
             names[0] = f"< {edges[1]}"
         if self.boundaries[-1] == np.inf:
             names[-1] = f"≥ {edges[-2]}"
-        return ("all",) if np.isinf(self.boundaries).sum() == len(edges) else tuple(names)
+        return ("all",) if self.holds_everything else tuple(names)
 
 
 @dataclass(frozen=True)
@@ -189,7 +199,7 @@ class CategoryBins(Bins):
                 codes[x == level] = q
         return codes
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         # a column of 0 and 1 that once had gaps holds 0.0 and 1.0
         return tuple(
@@ -209,6 +219,10 @@ class OneBin(Bins):
 
     def assign(self, values: npt.ArrayLike) -> Codes:
         return np.zeros(np.shape(values), dtype=np.intp)
+
+    @property
+    def holds_everything(self) -> bool:
+        return True
 
     @property
     def labels(self) -> tuple[str, ...]:

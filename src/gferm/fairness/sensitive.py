@@ -115,7 +115,7 @@ def _clean(values: Any, name: str) -> npt.NDArray[Any]:
             "values of the attribute, one for each row, not its name."
         )
     if array.dtype.kind == "O":
-        missing = np.fromiter((_is_missing(v) for v in array), dtype=bool, count=array.size)
+        missing = np.array([is_missing(v) or _is_infinite(v) for v in array], dtype=bool)
         if not missing.any():
             array = _numbers_or_strings(array)
     elif array.dtype.kind == "f":
@@ -148,9 +148,14 @@ def _numbers_or_strings(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray([str(v) for v in array])
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value is a gap: None, NaN, or what pandas writes for one."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    return isinstance(value, (*NUMBERS, np.generic)) and bool(value != value)
+
+
+def _is_infinite(value: Any) -> bool:
     return isinstance(value, NUMBERS) and not isfinite(value)
 
 

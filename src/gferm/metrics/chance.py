@@ -20,25 +20,32 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.metrics.cell_values import AVERAGES
+from gferm.metrics.cell_values import (
+    AVERAGES,
+    average_pairs,
+    differences,
+    harmonic_counts,
+    n_ordered_pairs,
+    populated_pairs,
+)
 
 Integers = npt.NDArray[np.int64]
 
 ALL_BINS = "all_bins"  # Σ over unordered pairs / number of all such pairs, empty ones counting 0
 LEVEL = 0.95
-ROUNDING = 1e-12  # two shuffles with the same DGF may differ by this much
+ROUNDING = 1e-12  # two shuffles with the same figure may differ by this much
 
 
 @dataclass(frozen=True, eq=False)
-class Chance:
-    """A DGF among those that chance alone produces.
+class NullDistribution:
+    """A figure among those that chance alone produces.
 
     Attributes
     ----------
     seen : float
-        The DGF itself; NaN if no bin holds two groups.
+        The figure itself; NaN if nothing could be compared.
     values : array of shape (n_permutations,)
-        The DGFs of shuffled groups.
+        The same figure of shuffled groups.
     """
 
     seen: float
@@ -46,26 +53,26 @@ class Chance:
 
     @property
     def mean(self) -> float:
-        """The mean of shuffled groups: the noise floor of the DGF."""
+        """The mean of shuffled groups: the noise floor."""
         return float(self.values.mean())
 
     @property
     def high(self) -> float:
-        """The DGF that 95 % of the shuffles stay below."""
+        """What 95 % of the shuffles stay below."""
         return float(np.quantile(self.values, LEVEL))
 
     @property
     def p(self) -> float:
-        """The share of shuffles that reach the DGF seen, which is one of them itself."""
+        """The share of shuffles that reach what was seen, which is one of them itself."""
         if np.isnan(self.seen):
             return float("nan")
         reached = np.count_nonzero(self.values >= self.seen - ROUNDING)
-        return (1 + reached) / (1 + self.values.size)
+        return float((1 + reached) / (1 + self.values.size))
 
 
 def chance_of_dgf(
     hits: npt.ArrayLike, counts: npt.ArrayLike, *, average: str = "pairs", **options: Any
-) -> Chance:
+) -> NullDistribution:
     """Compare a DGF with those of shuffled groups.
 
     Parameters
@@ -88,7 +95,7 @@ def chances_of_dgf(
     *,
     n_permutations: int = 1000,
     rng: np.random.Generator,
-) -> dict[str, Chance]:
+) -> dict[str, NullDistribution]:
     """Compare several averages of a DGF with those of the same shuffles.
 
     Parameters
@@ -101,12 +108,12 @@ def chances_of_dgf(
 
     Returns
     -------
-    dict of Chance
+    dict of NullDistribution
         By average.
     """
     shuffled = shuffle_hits(hits, counts, n_permutations, rng)
     return {
-        average: Chance(
+        average: NullDistribution(
             float(dgf_of_counts(hits, counts, average)), dgf_of_counts(shuffled, counts, average)
         )
         for average in averages
@@ -139,18 +146,15 @@ def dgf_of_counts(hits: npt.ArrayLike, counts: npt.ArrayLike, average: str = "pa
         raise ValueError(
             f"average={average!r} is unknown; use one of {sorted([*AVERAGES, ALL_BINS])}."
         )
-    p, q = np.triu_indices(counts.shape[1], k=1)
-    populated = np.minimum(counts[:, p], counts[:, q]) > 0
+    populated = populated_pairs(counts)
     if not populated.any():
         return np.full(hits.shape[:-2], np.nan)
-    rates = hits / np.maximum(counts, 1)
-    gaps = np.abs(rates[..., p] - rates[..., q])[..., populated]
+    gaps = np.abs(differences(hits / np.maximum(counts, 1), populated))
     if average == ALL_BINS:
         all_bins: Array = gaps.sum(axis=-1) / populated.size
         return all_bins
-    harmonic = 2.0 * counts[:, p] * counts[:, q] / np.maximum(counts[:, p] + counts[:, q], 1)
-    n_ordered = counts.shape[0] * counts.shape[1] ** 2
-    return AVERAGES[average](gaps, harmonic[populated], n_ordered)
+    harmonic = harmonic_counts(counts)[populated]
+    return average_pairs(gaps, harmonic, n_ordered_pairs([counts]), average)
 
 
 def _check(hits: npt.ArrayLike, counts: npt.ArrayLike) -> tuple[Integers, Integers]:

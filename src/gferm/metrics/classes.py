@@ -11,7 +11,7 @@ from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
 from gferm.fairness.bins import Bins
 from gferm.fairness.cells import SensitiveBins
-from gferm.metrics.cell_values import nothing_to_compare
+from gferm.metrics.cell_values import warn_of_nothing_to_compare
 from gferm.metrics.general import cell_rates
 
 
@@ -25,7 +25,7 @@ def equalized_odds_difference(
     intersectional: bool = True,
     agg: str = "worst_case",
 ) -> float:
-    """Largest difference between groups of P(ŷ = k | y = k), over the classes k.
+    """Return the largest difference between groups of P(ŷ = k | y = k), over the classes k.
 
     With two classes this is the larger of the differences in true and in false positive rate.
     ``agg="mean"`` averages over the classes instead.
@@ -48,7 +48,7 @@ def equal_opportunity_difference(
     intersectional: bool = True,
     pos_label: Any = 1,
 ) -> float:
-    """Largest difference between groups of the true positive rate P(ŷ = pos | y = pos)."""
+    """Return the largest difference between groups of P(ŷ = pos | y = pos), the recall."""
     ranges = _ranges_of_recall(
         y_true, y_pred, pos_label, sensitive_features, sample_weight, s_bins, intersectional
     )
@@ -64,7 +64,7 @@ def _ranges_of_recall(
     s_bins: SensitiveBins,
     intersectional: bool,
 ) -> Array:
-    """Largest minus smallest group recall, for each class and partition."""
+    """Return the largest minus the smallest group recall, for each class and partition."""
     y_true, y_pred = as_numpy(y_true), as_numpy(y_pred)
     for name, values in (("y_true", y_true), ("y_pred", y_pred)):
         kind = type_of_target(values)
@@ -94,4 +94,4 @@ def _ranges_of_recall(
         for row in table
         if (~np.isnan(row)).sum() >= 2
     ]
-    return np.asarray(ranges if ranges else [nothing_to_compare()])
+    return np.asarray(ranges if ranges else [warn_of_nothing_to_compare()])

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from gferm.fairness.bins import Bins, BinsLike
 from gferm.fairness.cells import SensitiveBins
+from gferm.fairness.comparison import Comparison
 from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
 from gferm.fairness.membership import Membership
 from gferm.metrics.cell_values import CellValues, average_gap
-from gferm.metrics.reading import sort_into_cells
+from gferm.metrics.reading import read_rows_of_cells
 
 
 def cell_rates(
@@ -25,7 +26,7 @@ def cell_rates(
     s_bins: SensitiveBins = "auto",
     intersectional: bool = True,
 ) -> CellValues:
-    """Share of each cell whose prediction falls into the bin of its label.
+    """Return the share of each cell whose prediction falls into the bin of its label.
 
     P̂^{k,q} = mean over the cell of 1{t_k ≤ ŷ < t_{k+1}}.
 
@@ -41,10 +42,9 @@ def cell_rates(
     -------
     CellValues
     """
-    _, y_pred, rows = sort_into_cells(
-        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
-    )
-    return rates_of(rows, y_pred)
+    comparison = Comparison(y_bins, s_bins, intersectional)
+    rows = read_rows_of_cells(y_true, y_pred, sensitive_features, sample_weight, comparison)
+    return rates_of(rows.membership, rows.predictions)
 
 
 def rates_of(rows: Membership, predictions: npt.NDArray[Any]) -> CellValues:
@@ -64,11 +64,13 @@ def cell_risks(
     s_bins: SensitiveBins = "auto",
     intersectional: bool = True,
 ) -> CellValues:
-    """Mean loss L̂^{k,q} of each cell; ``loss`` is a name of fairness_losses.py or a callable."""
-    y, y_pred, rows = sort_into_cells(
-        y_true, y_pred, sensitive_features, sample_weight, y_bins, s_bins, intersectional
-    )
-    return risks_of(rows, y, y_pred, loss)
+    """Return the mean loss L̂^{k,q} of each cell.
+
+    ``loss`` is a name of fairness_losses.py, or a callable (y_pred, y_true).
+    """
+    comparison = Comparison(y_bins, s_bins, intersectional)
+    rows = read_rows_of_cells(y_true, y_pred, sensitive_features, sample_weight, comparison)
+    return risks_of(rows.membership, rows.y, rows.predictions, loss)
 
 
 def risks_of(
@@ -92,7 +94,7 @@ def dgf(
     min_cell_size: int = 1,
     **bins: Any,
 ) -> float:
-    """Difference of general fairness: Σ |P̂^{k,p} − P̂^{k,q}|, averaged as ``average`` says.
+    """Return the difference of general fairness: |P̂^{k,p} − P̂^{k,q}|, averaged over pairs.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def dgf(
 def general_fairness(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, **bins: Any
 ) -> float:
-    """GF of the paper's definition: 1/(K Q²) Σ_k Σ_{p,q} |P̂^{k,p} − P̂^{k,q}|."""
+    """Return GF of the paper's definition: 1/(K Q²) Σ_k Σ_{p,q} |P̂^{k,p} − P̂^{k,q}|."""
     return dgf(
         y_true,
         y_pred,
@@ -140,7 +142,7 @@ def loss_general_fairness(
     min_cell_size: int = 1,
     **bins: Any,
 ) -> float:
-    """LGF of the paper's definition: 1/(K Q²) Σ_k Σ_{p,q} |L̂^{k,p} − L̂^{k,q}|."""
+    """Return LGF of the paper's definition: 1/(K Q²) Σ_k Σ_{p,q} |L̂^{k,p} − L̂^{k,q}|."""
     risks = cell_risks(
         y_true,
         y_pred,
@@ -162,7 +164,7 @@ def delta_hat(
     min_cell_size: int = 1,
     **bins: Any,
 ) -> float:
-    """Δ̂ of the paper's proposition: Σ_k Σ_{p,q} |ΔP̂| − |ΔL̂| with the linear loss."""
+    """Return Δ̂ of the paper's proposition: Σ_k Σ_{p,q} |ΔP̂| − |ΔL̂| with the linear loss."""
     shared = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **bins}
     rates, risks = cell_rates(y_true, y_pred, **shared), cell_risks(y_true, y_pred, **shared)
     return average_gap(rates, average, min_cell_size) - average_gap(risks, average, min_cell_size)
@@ -177,9 +179,9 @@ def mean_distance(
     s_bins: SensitiveBins = "auto",
     intersectional: bool = True,
 ) -> float:
-    """Mean |difference of the groups' mean predictions| over pairs of groups; y_true is not used.
+    """Return the mean |difference of the groups' mean predictions| over pairs of groups.
 
-    With two groups, the Mean Distance of Calders et al. (2013).
+    y_true is not used. With two groups, the Mean Distance of Calders et al. (2013).
     """
     risks = cell_risks(
         y_pred,  # stands in for the labels, all in one bin

@@ -8,19 +8,19 @@ import numpy as np
 
 from gferm.arrays import Array
 from gferm.fairness.sensitive import read_sensitive_features
-from gferm.metrics.reading import numbers, same_length, weights
+from gferm.metrics.reading import read_numbers, read_weights, require_same_length
 
 
 def sensitive_correlation(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None
 ) -> float:
-    """|Pearson correlation| of predictions and a numeric attribute; y_true is not used.
+    """Return |Pearson correlation| of predictions and a numeric attribute.
 
-    With several attributes, the largest. NaN if either side is constant.
+    y_true is not used. With several attributes, the largest. NaN if either side is constant.
     """
-    f = numbers(y_pred, "y_pred")
+    f = read_numbers(y_pred, "y_pred")
     columns = read_sensitive_features(sensitive_features, f.size, like=[y_true, y_pred])
-    weight = weights(sample_weight, f)
+    weight = read_weights(sample_weight, f)
     for column in columns:
         if column.values.dtype.kind not in "biuf":
             raise ValueError(
@@ -46,14 +46,15 @@ def normalized_mae(
     sample_weight: Any = None,
     y_range: tuple[float, float] | None = None,
 ) -> float:
-    """100 · mean |y − ŷ| / (length of ``y_range``), the range of y_true by default.
+    """Return 100 · mean |y − ŷ| / (length of ``y_range``).
 
-    The error of the paper's tables: on labels scaled to [0, 1] it is 100·MAE.
+    The range is that of y_true by default. This is the error of the paper's tables: on labels
+    scaled to [0, 1] it is 100·MAE.
     """
-    y_true, y_pred = numbers(y_true, "y_true"), numbers(y_pred, "y_pred")
-    same_length(y_true, y_pred)
+    y_true, y_pred = read_numbers(y_true, "y_true"), read_numbers(y_pred, "y_pred")
+    require_same_length(y_true, y_pred)
     low, high = (y_true.min(), y_true.max()) if y_range is None else y_range
     if not high > low:
         raise ValueError(f"y_range=({low}, {high}) has no length; pass y_range=(low, high).")
-    errors = np.average(np.abs(y_true - y_pred), weights=weights(sample_weight, y_true))
+    errors = np.average(np.abs(y_true - y_pred), weights=read_weights(sample_weight, y_true))
     return float(100.0 * errors / (high - low))

@@ -157,8 +157,8 @@ def _mean_gap(values: CellValues) -> Array | None:
 
 
 def _largest_gap(values: CellValues) -> Array | None:
-    gaps, _ = values.gaps()
-    return gaps.max(axis=-1) if gaps.size else None
+    gaps = np.abs(values.signed_gaps())
+    return np.asarray(gaps.max(axis=-1)) if gaps.size else None
 
 
 def _compare(

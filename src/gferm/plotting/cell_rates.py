@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.auditing.outcome import bins_of_labels
 from gferm.metrics import CellValues, cell_rates
-from gferm.metrics.reading import labels
-from gferm.plotting.attributes import place_of
-from gferm.plotting.intervals import wilson
+from gferm.metrics.reading import bins_of_labels, read_labels
+from gferm.plotting.calibration import interval_of_share
 from gferm.plotting.layout import keep_ticks_apart, legend_above, place_axes
-from gferm.plotting.style import COLORS, FEW, as_text, attribute_text, axes, tidy
+from gferm.plotting.style import COLORS, FEW, as_text, attribute_text, axes, place_of, tidy
 
 MOST_COUNTS = 3  # more groups' counts do not fit under a bin
 MOST_BARS = len(COLORS)  # more groups are told apart by their place, not by a colour
@@ -59,7 +57,7 @@ class CellRatesDisplay:
         self.rates, self.attribute = rates, partitions[place].name
         self.groups = partitions[place].groups
         self.values, self.counts = rates.tables[place], partitions[place].counts
-        self.low, self.high = wilson(self.values, partitions[place].effective_rows)
+        self.low, self.high = interval_of_share(self.values, partitions[place].effective_rows)
 
     @classmethod
     def from_predictions(
@@ -73,7 +71,7 @@ class CellRatesDisplay:
         **options: Any,
     ) -> CellRatesDisplay:
         """Compute and draw; ``options`` go to `cell_rates`, and classes are bins of their own."""
-        y, f = labels(y_true, "y_true"), labels(y_pred, "y_pred")
+        y, f = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
         options["y_bins"] = bins_of_labels(y, f, options.get("y_bins", 10))
         rates = cell_rates(y_true, y_pred, sensitive_features=sensitive_features, **options)
         display = cls(rates, attribute=attribute)

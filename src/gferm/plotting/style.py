@@ -1,7 +1,8 @@
-"""What all displays share: colours, markers, axes, and names as they are written."""
+"""What all displays share: colours, markers, axes, attributes, names as they are written."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -72,6 +73,21 @@ def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
 def attribute_text(name: str) -> str:
     """Return the name of an attribute as it is written; nothing for one that came without."""
     return "" if name == UNNAMED else as_text(name)
+
+
+def place_of(attribute: str | None, names: Sequence[str]) -> int:
+    """Find the attribute to show among those compared each on its own; the only one is known."""
+    if attribute is None and len(names) == 1:
+        return 0
+    if attribute is None:
+        raise ValueError(
+            f"sensitive_features has {len(names)} attributes compared each on its own, "
+            f"{list(names)}, and one picture shows one of them: pass attribute={names[0]!r}, or "
+            "intersectional=True for all their combinations."
+        )
+    if attribute not in names:
+        raise ValueError(f"attribute={attribute!r} is not compared here; use one of {list(names)}.")
+    return list(names).index(attribute)
 
 
 def shortened(name: object, length: int) -> str:

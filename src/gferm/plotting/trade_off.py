@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gferm.arrays import Array
-from gferm.auditing.outcome import bins_of_labels
 from gferm.metrics import dgf, loss_general_fairness
-from gferm.metrics.reading import labels
+from gferm.metrics.reading import are_words, bins_of_labels, read_labels
 
 
 def _mean_absolute(y: npt.NDArray[Any], f: npt.NDArray[Any]) -> float:
@@ -91,7 +90,7 @@ def measure_trade_off(
     **bins
         ``y_bins``, ``s_bins`` and ``intersectional``, as in `gferm.metrics.dgf`.
     """
-    y = labels(y_true, "y_true")
+    y = read_labels(y_true, "y_true")
     names, stack = _read(predictions, names)
     for i, f in enumerate(stack):
         if f.size != y.size:
@@ -99,7 +98,7 @@ def measure_trade_off(
                 f"predictions has {f.size} values of model {names[i] or i}, but y_true has "
                 f"{y.size}; all models must predict the same rows."
             )
-    words = y.dtype.kind in "OUST"
+    words = are_words(y)
     if error == "auto":
         error = "share of mistakes" if words else "mean absolute error"
     if words and unfairness == "mean_gap":
@@ -131,7 +130,7 @@ def _read(
         if names is not None:
             raise ValueError("names belong to an array of predictions; a mapping has its own.")
         names, predictions = [str(name) for name in predictions], list(predictions.values())
-    stack = [labels(f, "predictions") for f in predictions if np.ndim(f) == 1]
+    stack = [read_labels(f, "predictions") for f in predictions if np.ndim(f) == 1]
     if not len(predictions) or len(stack) < len(predictions):
         raise ValueError(
             "predictions must be a mapping of names to arrays (n_samples,), or one array "

@@ -5,7 +5,7 @@ Nothing here knows where the numbers come from; terminal.py shows a table where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from math import floor, isfinite, log10
@@ -113,6 +113,12 @@ def to_html_table(table: PrintedTable) -> str:
 def _cell(text: str) -> str:
     tag = '<td class="far">' if text.endswith(FAR) else "<td>"
     return f"{tag}{escape(text)}</td>"
+
+
+def listed(items: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Write out a few items and count the rest."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return separator.join(items[:most]) + more
 
 
 def number(value: float | None, digits: int) -> str:

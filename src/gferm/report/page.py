@@ -14,6 +14,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 import gferm
+from gferm.printed.table import number
 
 TEMPLATES = "gferm.report"
 
@@ -24,7 +25,7 @@ def write_page(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     Parameters
     ----------
     summary : dict
-        As returned by `gferm.auditing.summarize.summarize`.
+        As returned by `gferm.auditing.page_data.data_of_page`.
     path : str or path
     """
     page, path = render_page(summary), Path(path)
@@ -50,7 +51,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["shown"] = _shown
+    environment.filters["shown"] = number  # as the script writes it
     page: str = environment.get_template("report.html").render(
         summary,
         summary=dict(summary),
@@ -60,14 +61,6 @@ def render_page(summary: Mapping[str, Any]) -> str:
         plotly=get_plotlyjs(),
     )
     return page
-
-
-def _shown(value: float | None, digits: int) -> str:
-    """Return a number as text, as the script writes it."""
-    if value is None:
-        return "–"
-    text = f"{value:.{digits}f}"
-    return text.replace("-", "−") if float(text) else text.removeprefix("-")
 
 
 @cache

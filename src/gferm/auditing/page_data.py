@@ -1,4 +1,8 @@
-"""An audit along a frontier: what each amount of fairness would cost and bring on these rows.
+"""What the page of an audit shows, as plain data: the audit itself, and the same along a frontier.
+
+    Audit, Frontier → stops → dict → page (gferm.report)
+
+The dict is the JSON that the page offers for download; the page computes nothing but positions.
 
 Models of a frontier are linear in epsilon between its breakpoints, but rates and errors are not,
 so the audit stops at every breakpoint and evenly between them. The same random numbers serve every
@@ -7,16 +11,22 @@ stop: curves are smooth, and two stops differ by their models alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gferm.arrays import Array
-from gferm.auditing.evidence import Evidence, gather
+from gferm.auditing.evidence import gather_evidence
 from gferm.auditing.findings import find_figures
+from gferm.auditing.measures import SHARE
 from gferm.auditing.outcome import NUMBERS, read_outcome
-from gferm.auditing.result import Figure
+from gferm.auditing.presentation import heading
+from gferm.auditing.result import Figure, to_json_types
+from gferm.metrics.cell_values import CellValues
+from gferm.printed.table import decimals
 from gferm.progress import progress
 
 if TYPE_CHECKING:
@@ -27,6 +37,19 @@ N_EVENLY = 41  # stops at equal distances …
 MOST_BREAKPOINTS = 60  # … and at this many breakpoints, if there are more
 APART = 1e-3  # of the whole way: as near to a breakpoint, an even stop would show the same
 N_DRAWS = 200  # at each stop, for its intervals and its chance
+
+SHOWN = (  # in the table of before and after, and in this order on the cards
+    "error",
+    "dgf_weighted",
+    "dgf",
+    "equalized_odds_difference",
+    "mean_gap",
+    "residual_gap",
+    "covariance",
+    "mean_distance",
+    "error_gap",
+    "correlation",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +77,7 @@ class Stop:
     group_predictions: tuple[Array, ...]
 
 
-def audit_along(
+def audit_frontier(
     audit: Audit, frontier: Frontier, X: Any, *, n_draws: int = N_DRAWS, verbose: bool = False
 ) -> list[Stop]:
     """Audit the models of a frontier on the rows of an audit, from the plain one to the fairest.
@@ -77,24 +100,24 @@ def audit_along(
     if audit.rows.kept is not None:
         predictions = predictions[:, audit.rows.kept]
     prices = frontier.objectives_at(epsilons) / frontier.objectives[0] - 1.0
-    plan = replace(
-        audit.plan,
-        n_boot=min(n_draws, audit.plan.n_boot),
-        n_permutations=min(n_draws, audit.plan.n_permutations),
+    parameters = replace(
+        audit.parameters,
+        n_boot=min(n_draws, audit.parameters.n_boot),
+        n_permutations=min(n_draws, audit.parameters.n_permutations),
     )
 
     def stop(place: int) -> Stop:
         rows = replace(audit.rows, predictions=predictions[place])
-        evidence = gather(rows, read_outcome(rows, plan.loss), plan)
+        evidence = gather_evidence(rows, read_outcome(rows, parameters.loss), parameters)
         return Stop(
             epsilon=float(epsilons[place]),
             is_breakpoint=bool(is_breakpoint[place]),
             price=float(prices[place]),
             figures={figure.name: figure for figure in find_figures(evidence)},
-            rates=_tables(evidence, "rate"),
-            predictions=_tables(evidence, "prediction"),
+            rates=_tables(evidence.seen.cells.get("rate")),
+            predictions=_tables(evidence.seen.cells.get("prediction")),
             group_predictions=tuple(
-                table[0, 0] for table in evidence.seen.groups("prediction").tables
+                table[0] for table in _tables(evidence.seen.groups.get("prediction"))
             ),
         )
 
@@ -119,10 +142,8 @@ def choose_stops(frontier: Frontier) -> tuple[Array, Any]:
     return epsilons, np.isin(epsilons, breaks)
 
 
-def _tables(evidence: Evidence, quantity: str) -> tuple[Array, ...]:
-    if quantity not in evidence.question.quantities:
-        return ()
-    return tuple(table[0] for table in evidence.seen.of(quantity).tables)
+def _tables(means: CellValues | None) -> tuple[Array, ...]:
+    return () if means is None else tuple(table[0] for table in means.tables)
 
 
 def _require_same_rows(audit: Audit, X: Any) -> None:
@@ -135,3 +156,59 @@ def _require_same_rows(audit: Audit, X: Any) -> None:
             f"X={'None' if X is None else f'{found} rows'}: the frontier's models need the "
             f"{n_rows} audited rows, as X=..., in the order of the audit."
         )
+
+
+def data_of_page(
+    audit: Audit, stops: Sequence[Stop] = (), *, title: str | None = None
+) -> dict[str, Any]:
+    """Return everything that the page shows.
+
+    Parameters
+    ----------
+    audit : Audit
+        The model before.
+    stops : sequence of Stop, default=()
+        The models to compare with, from the plain one to the fairest.
+    title : str, default=None
+    """
+    shown = [name for name in SHOWN if name in audit.figures]
+    found = {
+        "title": title or "Fairness report",
+        "heading": heading(audit),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "audit": audit.to_dict(),
+        "shown": shown,
+        "digits": {name: _digits(name, audit, stops) for name in shown},
+        "partitions": [
+            {"name": part.name, "groups": list(part.groups), "counts": part.counts.tolist()}
+            for part in audit.rows.cells.partitions
+        ],
+        "stops": [_data_of_stop(stop, shown) for stop in stops],
+    }
+    return dict(to_json_types(found))
+
+
+def _digits(name: str, audit: Audit, stops: Sequence[Stop]) -> int:
+    """Return the decimals in which a figure is written, the same at every stop."""
+    if audit.figures[name].unit == SHARE:
+        return 3
+    return decimals([audit.figures[name].value, *(stop.figures[name].value for stop in stops)])
+
+
+def _data_of_stop(stop: Stop, shown: Sequence[str]) -> dict[str, Any]:
+    return {
+        "epsilon": stop.epsilon,
+        "breakpoint": stop.is_breakpoint,
+        "price": stop.price,
+        "figures": {
+            name: {
+                "value": stop.figures[name].value,
+                "interval": stop.figures[name].interval,
+                "chance": asdict(chance) if (chance := stop.figures[name].chance) else None,
+            }
+            for name in shown
+        },
+        "rates": [table.tolist() for table in stop.rates],
+        "predictions": [table.tolist() for table in stop.predictions],
+        "group_predictions": [means.tolist() for means in stop.group_predictions],
+    }

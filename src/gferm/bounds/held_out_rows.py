@@ -7,6 +7,7 @@ made of y_bins and s_bins, and f is what it predicts, if these are numbers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +17,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from gferm.arrays import Array
 from gferm.arrays.foreign import as_numpy
-from gferm.bounds.scheme import cells_as_trained, cells_of_own_bins, require_rows_in_cells
-from gferm.bounds.span import Span, choose_span, is_everything
+from gferm.bounds.span import Span, choose_span
 from gferm.estimators.base import FairModel, model_values
 from gferm.estimators.posing import read_label
-from gferm.fairness.bins import BinsLike
-from gferm.fairness.cells import Cells, SensitiveBins
-from gferm.fairness.membership import Membership
-from gferm.fairness.sensitive import read_sensitive_features
+from gferm.fairness.bins import Bins, BinsLike, as_bins
+from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
+from gferm.fairness.comparison import Comparison
+from gferm.fairness.membership import Membership, sort_rows
+from gferm.fairness.sensitive import SensitiveColumn, read_sensitive_features
 from gferm.features.kernel import Kernel
-from gferm.metrics.reading import labels, same_length
+from gferm.metrics.reading import read_labels, require_groups, require_same_length
+
+UNNAMED = "sensitive"  # what a column is called that came without a name
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,8 @@ class HeldOutRows:
     values : array of shape (n_models, n_samples) or None
         f; None if the predictions are classes of a predictor of another kind.
     membership : Membership
+    cells : Cells
+        The table of these rows.
     span : Span
         The range of y, and of f once it is clipped.
     familiar : int
@@ -59,14 +64,10 @@ class HeldOutRows:
     classes: npt.NDArray[Any] | None
     values: Array | None
     membership: Membership
+    cells: Cells
     span: Span
     familiar: int
     n_kernels: int
-
-    @property
-    def cells(self) -> Cells:
-        """The table of their cells."""
-        return self.membership.cells
 
     @property
     def model_names(self) -> list[str]:
@@ -85,7 +86,7 @@ class HeldOutRows:
         (demographic parity); of numbers there is nothing to count.
         """
         bins = self.cells.label_bins
-        if not is_everything(bins):
+        if not bins.holds_everything:
             hit = np.asarray(bins.assign(self.predictions) == self.membership.label_codes)
             return [("", hit.astype(float))]
         if self.classes is None:
@@ -129,17 +130,17 @@ def read_held_out(
     if fair is not None:
         check_is_fitted(fair)
         X = as_numpy(X)
-    predictions = labels(as_numpy(model.predict(X)), "model.predict(X)")
-    label = labels(read_label(column_or_1d(as_numpy(y))), "y")
-    same_length(label, predictions)
+    predictions = read_labels(as_numpy(model.predict(X)), "model.predict(X)")
+    label = read_labels(read_label(column_or_1d(as_numpy(y))), "y")
+    require_same_length(label, predictions)
     columns = read_sensitive_features(sensitive_features, label.size, like=[X, y])
     classes = getattr(inner, "classes_", None)
     bins = {"y_bins": y_bins, "s_bins": s_bins, "intersectional": intersectional}
     if fair is not None and fair.cells_ is not None:
-        membership = cells_as_trained(fair.cells_, label, columns, bins)
+        membership = _sort_as_trained(fair.cells_, label, columns, bins)
     else:
-        membership = cells_of_own_bins(classes, label, columns, **bins)  # type: ignore[arg-type]
-    require_rows_in_cells(membership.cells, columns)
+        membership = _sort_into_own_bins(classes, label, columns, **bins)  # type: ignore[arg-type]
+    _require_rows_in_cells(membership.cells, columns)
     if classes is not None:
         _require_known_classes(label, classes)
     values = _values(fair, X, predictions, classes)
@@ -157,9 +158,88 @@ def read_held_out(
         classes=None if classes is None else np.asarray(classes),
         values=values,
         membership=membership,
+        cells=membership.cells,
         span=choose_span(membership.scheme.label_bins, label if classes is None else None, y_range),
         familiar=0 if fair is None else _familiar(fair, rows),
         n_kernels=_kernels_tried(model),
+    )
+
+
+def _sort_as_trained(
+    trained: Cells, y: npt.NDArray[Any], columns: tuple[SensitiveColumn, ...], given: dict[str, Any]
+) -> Membership:
+    """Sort rows as the model's training rows were sorted."""
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise ValueError(
+            f"{', '.join(named)} cannot be chosen for a model that has cells of its own: the "
+            "certificate is about these. Leave the argument out."
+        )
+    return sort_rows(trained.scheme, y, _match_by_name(columns, trained.scheme.names))
+
+
+def _sort_into_own_bins(
+    classes: Any,
+    y: npt.NDArray[Any],
+    columns: Sequence[SensitiveColumn],
+    *,
+    y_bins: BinsLike | None,
+    s_bins: SensitiveBins | None,
+    intersectional: bool | None,
+) -> Membership:
+    """Sort rows for a predictor without cells, and refuse bins that are read off these rows."""
+    if y_bins is None and classes is not None:
+        y_bins = Bins.categories(np.asarray(classes).tolist())
+    if y_bins is None:
+        raise ValueError(
+            "y_bins is missing: this model has no bins of its own. Give increasing edges, "
+            "Bins.categories([...]), or 1 to compare whole groups."
+        )
+    comparison = Comparison(
+        y_bins=as_bins(y_bins, "y_bins"),
+        s_bins="auto" if s_bins is None else s_bins,
+        intersectional=intersectional is None or intersectional,
+    )
+    rows = comparison.sort(y, columns)
+    for name in bins_read_off_rows(rows.scheme):
+        raise ValueError(
+            f"{name} would be read off the rows given, and intervals do not hold for cells "
+            f"that depend on their own rows. Give {name} as edges or Bins.categories([...])."
+        )
+    return rows
+
+
+def bins_read_off_rows(scheme: CellScheme) -> list[str]:
+    """List the arguments, y_bins and s_bins, whose bins were read off the rows they sort."""
+    named = [("y_bins", scheme.label_bins)]
+    named += [("s_bins", bins) for bins in scheme.sensitive_bins if not bins.continuous]
+    return [name for name, bins in named if not (bins.explicit or bins.holds_everything)]
+
+
+def _require_rows_in_cells(cells: Cells, columns: Sequence[SensitiveColumn]) -> None:
+    """Refuse rows of which none can be judged."""
+    require_groups(cells)
+    if not any(part.counts.any() for part in cells.partitions):
+        values = {column.name: np.unique(column.values).tolist()[:10] for column in columns}
+        raise ValueError(
+            f"sensitive_features and y leave no row in any cell: the attributes are {values}, the "
+            f"groups {[part.groups for part in cells.partitions]}, the bins of the label "
+            f"{cells.label_bins.labels}. Pass them coded as in training."
+        )
+
+
+def _match_by_name(
+    columns: tuple[SensitiveColumn, ...], names: tuple[str, ...]
+) -> tuple[SensitiveColumn, ...]:
+    """Return the attributes in the order of training."""
+    by_name = {column.name: column for column in columns}
+    if set(by_name) == set(names):
+        return tuple(by_name[name] for name in names)
+    if len(names) == len(columns) == 1 and UNNAMED in (columns[0].name, names[0]):
+        return columns
+    raise ValueError(
+        f"sensitive_features has the attributes {list(by_name)}, but the model was trained with "
+        f"{list(names)}; pass the same ones."
     )
 
 
@@ -201,7 +281,7 @@ def _familiar(model: FairModel, X: Any) -> int:
 
 
 def _kernels_tried(model: Any) -> int:
-    """How many kernels a search chose from; alpha and epsilon stay in the same ball."""
+    """Return how many kernels a search chose from; alpha and epsilon stay in the same ball."""
     results = getattr(model, "cv_results_", None)
     if results is None:
         return 1

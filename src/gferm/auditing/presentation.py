@@ -1,4 +1,4 @@
-"""An audit as printed tables: for a terminal, for a notebook, as text.
+"""An audit in tables: for a terminal, for a notebook, as text; and how its numbers are written.
 
 Three tables hold everything that is shown: figures with their interval and chance, groups, and
 cells. What is small or empty is said in the row itself.
@@ -6,21 +6,14 @@ cells. What is small or empty is said in the row itself.
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from gferm.auditing.measures import SHARE
 from gferm.auditing.outcome import NUMBERS
 from gferm.auditing.result import Cell, Figure
-from gferm.auditing.verdict import amount
-from gferm.printed.table import (
-    MISSING,
-    Column,
-    PrintedTable,
-    Section,
-    decimals,
-    number,
-    to_html_table,
-)
+from gferm.printed.table import Column, PrintedTable, Section, decimals, number, to_html_table
 
 if TYPE_CHECKING:
     from gferm.auditing.result import Audit
@@ -34,6 +27,39 @@ MEANS = (  # of a cell: the field, its heading, and how soon it gives way where 
     ("error", "error", 1),
     ("rate", "right bin", 0),
 )
+
+
+@dataclass(frozen=True)
+class FigureText:
+    """The numbers of a figure as they are written; a dash for what is not known.
+
+    Attributes
+    ----------
+    value, low, high : str
+        The figure and the ends of its interval.
+    mean, top, p : str
+        Of shuffled groups: their mean, what 95 % of them stay below, and the p-value.
+    """
+
+    value: str
+    low: str
+    high: str
+    mean: str
+    top: str
+    p: str
+
+
+def write_figure(figure: Figure) -> FigureText:
+    """Write the numbers of a figure in the decimals that suit it: three digits of the largest."""
+    low, *_, high = figure.interval or (None, None)
+    mean = top = p = None
+    if figure.chance is not None:
+        mean, top, p = figure.chance.mean, figure.chance.high, figure.chance.p
+    digits = 3
+    if figure.unit != SHARE:
+        digits = decimals([figure.value, *(figure.interval or ()), mean, top])
+    texts = [number(one, digits) for one in (figure.value, low, high, mean, top)]
+    return FigureText(*[*texts, number(p, 3)])
 
 
 def heading(audit: Audit) -> str:
@@ -55,17 +81,9 @@ def printed_tables(audit: Audit) -> list[PrintedTable]:
 
 
 def figures_table(figures: tuple[Figure, ...]) -> PrintedTable:
-    """Return the table of figures."""
-    rows = []
-    for figure in figures:
-        low = high = mean = top = p = MISSING
-        if figure.interval is not None:
-            low, high = (amount(figure.interval[end], figure) for end in (0, -1))
-        if figure.chance is not None:
-            mean, top = (amount(v, figure) for v in (figure.chance.mean, figure.chance.high))
-            p = number(figure.chance.p, 3)
-        value = amount(figure.value, figure)
-        rows.append((figure.title, value, low, high, mean, top, p))
+    """Make the table of figures."""
+    texts = [(figure.title, write_figure(figure)) for figure in figures]
+    rows = [(title, *astuple(text)) for title, text in texts]
     columns = (
         Column("", "figure"),
         Column("", "value"),
