@@ -83,10 +83,10 @@ def measure(data: str, edges: list[float], smallest: int, match: str) -> dict[st
             warnings.simplefilter("ignore")  # constant models at the largest λ
             search.fit(X[train], y[train], sensitive_features=s[train])
         f, here = search.predict(X[test]), cells.take(test)
-        hit = here.label_bins.assign(f) == here.label_codes
-        codes, shape = here.partitions[0].cell_of, here.partitions[0].counts.shape
-        hits = np.bincount(codes[hit], minlength=np.prod(shape)).reshape(shape)
-        unfairness = dgf_of_counts(hits, here.partitions[0].counts, "all_bins")
+        hit = here.scheme.label_bins.assign(f) == here.label_codes
+        (codes,), counts = here.cell_codes, here.cells.partitions[0].counts
+        hits = np.bincount(codes[hit], minlength=counts.size).reshape(counts.shape)
+        unfairness = dgf_of_counts(hits, counts, "all_bins")
         m = search.best_estimator_.contrasts_.n_contrasts
         figures.append((100 * np.abs(f - y[test]).mean(), float(unfairness), m))
     error, unfairness, m = np.mean(figures, axis=0)

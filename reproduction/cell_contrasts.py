@@ -1,7 +1,7 @@
 """The fairness constraint of many training parts at once, from sums over their cells.
 
 A contrast is a combination of cell indicators: C = V_t D with D = [1/n_kp, −1/n_kq] for neighbours
-p, q among the populated groups of label bin k, as in contrasts.py. So with the matrices of
+p, q among the populated groups of label bin k, as in comparison.py. So with the matrices of
 nested.py, V_tᵀH'V_t = V_tᵀV_t − V_tᵀ(I − H')V_t,
 
     G = Dᵀ (V_tᵀH'V_t) D,    c₀ = Dᵀ V_tᵀH'y_t,    predictions = ŷ − V̂ D ν.

@@ -59,6 +59,8 @@ def test_examples(path, capsys):
 
 
 PAGES = ["README.md", *(f"docs/{name}.md" for name in ("audit", "scaling", "reproduction"))]
+ABOUT_FILES = [*PAGES, "CONTRIBUTING.md", "docs/method.md"]
+FOLDERS = ("", "src", "src/gferm", "reproduction")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -68,6 +70,22 @@ def test_pictures_and_links_lead_somewhere(page):
     assert links
     for link in links:
         assert link.startswith("http") or (path.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", ABOUT_FILES)
+def test_files_that_are_named_are_there(page):
+    """`solver/path.py`, `choice.py`: what follows in a line may leave out the folder."""
+    named = 0
+    for line in (ROOT / page).read_text(encoding="utf-8").splitlines():
+        beside = set()
+        for name in re.findall(r"(?<!\[)`([\w/]+(?:\.py|/))`", line):  # links have their own test
+            named += 1
+            places = [folder / name for folder in (*(ROOT / one for one in FOLDERS), *beside)]
+            assert any(place.exists() for place in places), (name, line)
+            beside |= {
+                place if place.is_dir() else place.parent for place in places if place.exists()
+            }
+    assert named or page in PAGES
 
 
 @pytest.mark.parametrize("page", PAGES)

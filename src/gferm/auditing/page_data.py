@@ -24,7 +24,8 @@ from gferm.auditing.findings import find_figures
 from gferm.auditing.measures import SHARE
 from gferm.auditing.outcome import NUMBERS, read_outcome
 from gferm.auditing.presentation import heading
-from gferm.auditing.result import Figure, to_json_types
+from gferm.auditing.result import Figure
+from gferm.json_ready import json_ready
 from gferm.metrics.cell_values import CellValues
 from gferm.printed.table import decimals
 from gferm.progress import progress
@@ -185,7 +186,7 @@ def data_of_page(
         ],
         "stops": [_data_of_stop(stop, shown) for stop in stops],
     }
-    return dict(to_json_types(found))
+    return dict(json_ready(found))
 
 
 def _digits(name: str, audit: Audit, stops: Sequence[Stop]) -> int:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gferm.json_ready import json_ready
+
 if TYPE_CHECKING:
     from os import PathLike
 
@@ -286,7 +288,7 @@ class Audit:
         for name, rows in (("cells", self.cells), ("groups", self.groups), ("gaps", self.all_gaps)):
             parts[name] = [asdict(row) for row in rows]
         parts["verdict"] = [asdict(statement) for statement in self.verdict]
-        found: dict[str, Any] = to_json_types(parts)
+        found: dict[str, Any] = json_ready(parts)
         return found
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -338,25 +340,6 @@ class Audit:
         from gferm.auditing.presentation import as_html
 
         return as_html(self)
-
-
-def to_json_types(value: Any) -> Any:
-    """Turn NumPy numbers and tuples into what JSON knows; numbers that are not finite into None."""
-    match value:
-        case dict():
-            return {str(key): to_json_types(one) for key, one in value.items()}
-        case list() | tuple():
-            return [to_json_types(one) for one in value]
-        case np.ndarray():
-            return to_json_types(value.tolist())
-        case np.bool_():
-            return bool(value)
-        case np.integer():
-            return int(value)
-        case float() | np.floating():
-            return float(value) if np.isfinite(value) else None
-        case _:
-            return value
 
 
 def _spread_over_columns(row: dict[str, Any], levels: tuple[float, ...]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from gferm.auditing.result import to_json_types
 from gferm.bounds.cell_intervals import CellIntervals, Interval
 from gferm.bounds.held_out import PREDICTION, RESIDUAL, HeldOutBounds
 from gferm.bounds.theorem import Bound, TheoremBounds
+from gferm.json_ready import json_ready
 from gferm.printed.table import listed
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def json_of(certificate: Certificate) -> Record:
         "notes": list(certificate.notes),
         "verdict": str(certificate).splitlines(),
     }
-    plain: Record = to_json_types(whole)
+    plain: Record = json_ready(whole)
     return plain
 
 

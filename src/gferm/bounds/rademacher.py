@@ -6,7 +6,7 @@ by at most c on the ball, n independent rows of one distribution and any δ, wit
     sup over the ball |L(f) − L̂(f)| ≤ B(δ, n) = 2 L R κ / √n + c √(ln(2/δ) / (2n)).
 
 The first term is twice the Rademacher complexity of the ball (with Talagrand's contraction), the
-second is McDiarmid's inequality, on both sides (remark 2 of the paper; math.md, section 10).
+second is McDiarmid's inequality, on both sides (remark 2 of the paper).
 
 L and c follow from the loss where |f| ≤ M = Rκ and y lies in a range. A loss ℓ(y, ·) is convex, so
 its slope is largest at an end of [−M, M], and there a difference quotient taken outwards is never

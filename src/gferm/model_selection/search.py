@@ -1,7 +1,7 @@
 """What FairRegressorCV and FairClassifierCV share: the way of a search.
 
 grids → settings                      kernels × alphas × epsilons (grid.py)
-rows → cells, folds → contrasts       bins are settled once, on all rows (rows.py, folds.py)
+rows → cells, folds → contrasts       bins are settled once, on all rows (rows.py)
 kernel → held-out predictions         one factorisation for all of its settings (held_out.py)
 predictions → error and unfairness    (judge.py, measures.py)
 table → rule → one setting → one fit  (results.py, rules.py)

@@ -9,8 +9,8 @@ Over-relaxed ADMM, written in the one vector v that decides an iteration (Dougla
     v ← v + relaxation · (f − u)             accelerated (anderson.py)
 
 Weights enter both steps alike, so weights are repetitions of rows. Every f meets the constraint,
-and the slopes ρ (v − u) of the loss make a dual point: their duality gap (dual.py) decides when to
-stop. ρ follows the balance of ‖f − u‖ and the change of u.
+and the slopes ρ (v − u) of the loss make a dual point, whose duality gap (certificate.py) decides
+when to stop. ρ follows the balance of ‖f − u‖ and the change of u.
 """
 
 from __future__ import annotations
