@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
+from os import sep
 from pathlib import Path
 from types import FrameType
 
-OURS = str(Path(__file__).parent)
+OURS = f"{Path(__file__).parent}{sep}"
 BETWEEN = ("sklearn.", "joblib.", "dask.", "distributed.", "contextlib.", "functools.")
 
 

@@ -7,10 +7,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.linalg import LinAlgWarning
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from gferm import Bins, FairRegressor
+from gferm import Bins, FairClassifier, FairRegressor, FairRegressorCV
 from gferm.exceptions import ConstantModelWarning, UnreachableEpsilonError
 
 FIT = ("X", "y", "sensitive_features", "sample_weight")
@@ -236,3 +237,54 @@ def test_rank_deficient_residual_problems_end_in_a_model_or_in_the_smallest_epsi
     model = FairRegressor(kernel="poly", alpha=0.01, match="residual", epsilon=0.02, y_bins=3)
     with pytest.raises(UnreachableEpsilonError, match="the smallest that can is"):
         model.fit(X, y, sensitive_features=s)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FairRegressor(alhpa=1), r"FairRegressor\(\) has no parameter 'alhpa'.*alpha\?"),
+        (lambda: FairClassifier(y_bin=1), r"FairClassifier\(\) has no parameter.*y_bins\?"),
+        (lambda: FairRegressorCV(gamma=1.0), r"FairRegressorCV\(\).*'gamma'; did you mean gammas"),
+    ],
+)
+def test_a_parameter_that_is_none_is_refused_in_the_name_of_the_class(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_a_subclass_may_name_what_it_adds_and_pass_on_the_rest():
+    class Mine(FairRegressor):
+        def __init__(self, extra=1, **parameters):
+            super().__init__(**parameters)
+            self.extra = extra
+
+    model = clone(Mine(extra=2, alpha=3.0))
+    assert (model.extra, model.alpha) == (2, 3.0)
+    assert {*FairRegressor().get_params(), "extra"} == {*model.get_params()}
+
+
+def test_a_linear_model_that_was_fitted_on_a_gpu_predicts_without_one(problem):
+    model = FairRegressor(kernel="linear", y_bins=2)
+    model.fit(problem.X, problem.y, sensitive_features=problem.s)
+    expected = model.predict(problem.X)
+    np.testing.assert_array_equal(model.set_params(device="cuda").predict(problem.X), expected)
+
+
+def test_gaps_of_rows_want_the_attributes_by_name_and_every_row_in_a_bin(problem):
+    X, y = problem.X, problem.y
+    s = {"a": problem.s, "b": X[:, 0] > 0}
+    model = FairRegressor(kernel="linear", y_bins=2, epsilon=None, intersectional=False)
+    model.fit(X, y, sensitive_features=s)
+    f, gaps = model.predict(X), model.contrasts_.gaps
+    expected = gaps(f, y, s)
+    np.testing.assert_array_equal(gaps(f, y, {"b": s["b"], "a": s["a"]}), expected)
+    with pytest.raises(ValueError, match="pass the same ones"):
+        gaps(f, y, {"foo": s["a"], "bar": s["b"]})
+    with pytest.raises(ValueError, match="in none of the y_bins"):
+        gaps(f, np.where(y > 0, 99.0, y), s)
+    with pytest.raises(ValueError, match="in none of the s_bins"):
+        gaps(f, y, {**s, "a": np.full(y.size, 9)})
+    with pytest.raises(ValueError, match="one number and one label for each row"):
+        gaps(f[1:], y, s)
+    with pytest.raises(ValueError, match="Negative values"):
+        gaps(f, y, s, -np.ones(y.size))

@@ -23,7 +23,7 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from gferm import FairClassifier, FairRegressor
+from gferm import FairClassifier, FairRegressor, FairRegressorCV
 from gferm.estimators.base import model_values
 from gferm.exceptions import (
     ConstantModelWarning,
@@ -777,3 +777,31 @@ def test_other_losses_where_an_epsilon_cannot_be_met():
 def test_what_does_not_converge_is_counted():
     search = iterative_search("absolute", "rbf", options={"max_iter": 2})
     assert search.held_out.unconverged == len(search.found) * 6
+
+
+# -- landmarks are points: each kernel makes its own of them -----------------------------------
+
+
+@pytest.mark.parametrize("gammas", [[1e-7, 1.0], [1.0, 1e-7]])
+def test_the_order_of_kernels_does_not_matter_to_landmarks(gammas):
+    """Points that explain each other under one kernel need not under another."""
+    rows = make_problem(n=80, n_groups=2)
+    options = {"n_landmarks": 60, "alphas": [1e-3], "random_state": 0, "y_bins": 2, "cv": 3}
+    fit = {"sensitive_features": rows.s}
+    both = FairRegressorCV(gammas=gammas, **options).fit(rows.X, rows.y, **fit)
+    alone = FairRegressorCV(gammas=[1.0], **options).fit(rows.X, rows.y, **fit)
+    found = both.cv_results_["mean_test_error"][gammas.index(1.0)]
+    assert found == pytest.approx(alone.cv_results_["mean_test_error"][0], rel=1e-12)
+
+
+def test_kernels_with_parameters_that_are_arrays():
+    rows = make_problem(n=60, n_groups=2)
+
+    def scaled(x, z, v):
+        return float(np.exp(-((x - z) ** 2) @ v))
+
+    grid = {"kernel_params": [{"v": np.full(5, 0.1)}, {"v": np.full(5, 0.2)}]}
+    options = {"n_landmarks": 15, "alphas": [1.0], "y_bins": 2, "cv": 3, "random_state": 0}
+    search = FairRegressorCV(kernel=scaled, kernel_grid=grid, **options)
+    search.fit(rows.X, rows.y, sensitive_features=rows.s)
+    assert np.isfinite(search.cv_results_["mean_test_error"]).all()

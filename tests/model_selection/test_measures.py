@@ -21,7 +21,7 @@ from gferm.model_selection.measures import (
     error_measure,
     unfairness_measure,
 )
-from gferm.model_selection.rows import KernelRows, SearchFold
+from gferm.model_selection.rows import RowsOfKernel, SearchFold
 
 N, SETTINGS = 80, 7
 RNG = np.random.default_rng(0)
@@ -220,7 +220,7 @@ def test_a_setting_without_all_of_its_models_is_not_judged():
     rows = np.arange(N)
     fold = SearchFold(rows, rows, None, no_contrasts(N), part.members, 0, "")
     judge = Judge(echo, error_measure("accuracy", echo), UNFAIRNESS["dgf"], {"s": S})
-    own = KernelRows(TrainingRows(rows, rows, part.y, None, None), None)
+    own = RowsOfKernel(TrainingRows(rows, rows, part.y, None, None), None)
     figures = judge(outputs[:, None], fold, own)
     usable = ~np.isin(np.arange(SETTINGS), [2, 4])
     np.testing.assert_array_equal(figures[2], usable)

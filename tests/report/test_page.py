@@ -25,6 +25,10 @@ from gferm.report import render_page, write_page
 FEW = {"n_boot": 20, "n_permutations": 20}
 
 
+def plain_page(audit):
+    return data_of_page(audit, audit.to_dict())
+
+
 def data_of(page):
     return json.loads(
         re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1]
@@ -115,7 +119,7 @@ def test_every_kind_of_audit_has_a_page(kind, tmp_path):
 
 
 def test_the_page_asks_for_nothing():
-    page = render_page(data_of_page(regression()))
+    page = render_page(plain_page(regression()))
     outside = [
         url
         for url in re.findall(r'(?:src|href|action)="([^"]+)"', page.split("<script>")[0])
@@ -182,7 +186,7 @@ def test_rows_of_weight_zero_are_left_out_along_the_frontier(case):
 
 def test_a_page_that_is_there_stays_if_the_new_one_fails(tmp_path):
     path = tmp_path / "report.html"
-    write_page(data_of_page(regression()), path)
+    write_page(plain_page(regression()), path)
     before = path.read_bytes()
     with pytest.raises(Exception, match="undefined"):
         write_page({"title": "half"}, path)

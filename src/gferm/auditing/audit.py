@@ -10,22 +10,20 @@ rows → cells, and what each row contributes                    metrics/reading
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from gferm.auditing.draws import Strata
 from gferm.auditing.evidence import gather_evidence
 from gferm.auditing.findings import GAP_KINDS, find_cells, find_figures, find_gaps, find_groups
 from gferm.auditing.outcome import read_outcome
+from gferm.auditing.records import AuditParameters
 from gferm.auditing.result import Audit
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import SensitiveBins
 from gferm.fairness.comparison import Comparison
-from gferm.fairness.fairness_losses import FairnessLoss, fairness_loss
+from gferm.fairness.fairness_losses import FairnessLoss
 from gferm.metrics.reading import (
     PredictedRows,
     bins_of_labels,
@@ -35,43 +33,8 @@ from gferm.metrics.reading import (
     require_same_length,
 )
 
-LEAST = {"n_boot": 0, "n_permutations": 0, "min_cell_size": 1, "small_cell_size": 1}
 MOST_PAIRS = 50_000  # whose draws still fit into memory …
 MOST_SUMS = 20_000_000  # … and sums of a term, over draws and strata: 160 MB, some 3 GB in all
-
-
-@dataclass(frozen=True)
-class AuditParameters:
-    """How to audit, checked; see `audit`."""
-
-    intersectional: bool
-    loss: str | FairnessLoss
-    min_cell_size: int
-    small_cell_size: int
-    n_boot: int
-    ci_quantiles: tuple[float, ...]
-    n_permutations: int
-    random_state: Any = field(repr=False)
-
-    def __post_init__(self) -> None:
-        for name, least in LEAST.items():
-            count = getattr(self, name)
-            if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
-                raise ValueError(f"{name}={count!r} must be an integer of at least {least}.")
-        if not isinstance(self.intersectional, (bool, np.bool_)):
-            raise ValueError(f"intersectional={self.intersectional!r} must be True or False.")
-        fairness_loss(self.loss)  # unknown names are refused even where no loss is needed
-
-    def begin_random_numbers(self) -> np.random.Generator:
-        """Return the generator of all draws."""
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The parameters as plain values; a loss of one's own by its name."""
-        found = asdict(self) | {"loss": getattr(self.loss, "__name__", str(self.loss))}
-        found.pop("random_state")
-        return found
 
 
 def audit(

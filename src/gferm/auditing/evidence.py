@@ -8,7 +8,7 @@ A mean is Σ own · place / Σ weight over the strata that make up a cell, a gro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,12 +16,10 @@ from scipy import sparse
 from gferm.arrays import Array, Codes
 from gferm.auditing.draws import MASS, Strata, StratumSums, sum_draws, sum_rows, sum_shuffles
 from gferm.auditing.outcome import Outcome, moments_with, terms_of
+from gferm.auditing.records import AuditParameters
 from gferm.fairness.cells import Cells, Partition
 from gferm.metrics.cell_values import CellValues
 from gferm.metrics.reading import PredictedRows
-
-if TYPE_CHECKING:
-    from gferm.auditing.audit import AuditParameters
 
 WITHIN_BINS, EVERYBODY = "within label bins", "among everybody"
 OF_GROUPS = ("prediction", "error")  # the quantities that whole groups are compared by

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from gferm.arrays import Array
 from gferm.auditing.evidence import WITHIN_BINS, Evidence
 from gferm.auditing.measures import MEASURES, Measure
-from gferm.auditing.result import Cell, Chance, Figure, Gap
+from gferm.auditing.records import Cell, Chance, Figure, Gap
 from gferm.metrics.cell_values import CellValues, populated_pairs, sides_of_pairs
 from gferm.metrics.chance import ROUNDING, NullDistribution
 

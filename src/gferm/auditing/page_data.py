@@ -24,14 +24,13 @@ from gferm.auditing.findings import find_figures
 from gferm.auditing.measures import SHARE
 from gferm.auditing.outcome import NUMBERS, read_outcome
 from gferm.auditing.presentation import heading
-from gferm.auditing.result import Figure
+from gferm.auditing.records import Figure, Findings
 from gferm.json_ready import json_ready
 from gferm.metrics.cell_values import CellValues
 from gferm.printed.table import decimals
 from gferm.progress import progress
 
 if TYPE_CHECKING:
-    from gferm.auditing.result import Audit
     from gferm.estimators.frontier import Frontier
 
 N_EVENLY = 41  # stops at equal distances …
@@ -79,13 +78,13 @@ class Stop:
 
 
 def audit_frontier(
-    audit: Audit, frontier: Frontier, X: Any, *, n_draws: int = N_DRAWS, verbose: bool = False
+    audit: Findings, frontier: Frontier, X: Any, *, n_draws: int = N_DRAWS, verbose: bool = False
 ) -> list[Stop]:
     """Audit the models of a frontier on the rows of an audit, from the plain one to the fairest.
 
     Parameters
     ----------
-    audit : Audit
+    audit : Findings
         Of numbers; its rows, bins and settings are used again.
     frontier : Frontier
     X : array of shape (n_samples, n_features)
@@ -147,7 +146,7 @@ def _tables(means: CellValues | None) -> tuple[Array, ...]:
     return () if means is None else tuple(table[0] for table in means.tables)
 
 
-def _require_same_rows(audit: Audit, X: Any) -> None:
+def _require_same_rows(audit: Findings, X: Any) -> None:
     if audit.task != NUMBERS:
         raise ValueError("frontier: this audit is of classes, and a frontier predicts numbers.")
     n_rows = audit.n_rows if audit.rows.kept is None else audit.rows.kept.size
@@ -160,14 +159,20 @@ def _require_same_rows(audit: Audit, X: Any) -> None:
 
 
 def data_of_page(
-    audit: Audit, stops: Sequence[Stop] = (), *, title: str | None = None
+    audit: Findings,
+    plain: dict[str, Any],
+    stops: Sequence[Stop] = (),
+    *,
+    title: str | None = None,
 ) -> dict[str, Any]:
     """Return everything that the page shows.
 
     Parameters
     ----------
-    audit : Audit
-        The model before.
+    audit : Findings
+        The model before …
+    plain : dict
+        … as plain Python objects.
     stops : sequence of Stop, default=()
         The models to compare with, from the plain one to the fairest.
     title : str, default=None
@@ -177,7 +182,7 @@ def data_of_page(
         "title": title or "Fairness report",
         "heading": heading(audit),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "audit": audit.to_dict(),
+        "audit": plain,
         "shown": shown,
         "digits": {name: _digits(name, audit, stops) for name in shown},
         "partitions": [
@@ -189,7 +194,7 @@ def data_of_page(
     return dict(json_ready(found))
 
 
-def _digits(name: str, audit: Audit, stops: Sequence[Stop]) -> int:
+def _digits(name: str, audit: Findings, stops: Sequence[Stop]) -> int:
     """Return the decimals in which a figure is written, the same at every stop."""
     if audit.figures[name].unit == SHARE:
         return 3

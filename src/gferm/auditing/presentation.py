@@ -6,17 +6,15 @@ cells. What is small or empty is said in the row itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gferm.auditing.measures import SHARE
 from gferm.auditing.outcome import NUMBERS
-from gferm.auditing.result import Cell, Figure
+from gferm.auditing.records import Cell, Figure, Findings, Statement
 from gferm.printed.table import Column, PrintedTable, Section, decimals, number, to_html_table
-
-if TYPE_CHECKING:
-    from gferm.auditing.result import Audit
 
 MARKS = {"fact": "·", "fair": "○", "unfair": "●", "caution": "!"}
 COLORS = {"fact": "", "fair": "green", "unfair": "red", "caution": "yellow"}
@@ -62,7 +60,7 @@ def write_figure(figure: Figure) -> FigureText:
     return FigureText(*[*texts, number(p, 3)])
 
 
-def heading(audit: Audit) -> str:
+def heading(audit: Findings) -> str:
     """Return what was audited, in a line."""
     what = [*audit.attributes, *(f"{name} (continuous)" for name in audit.continuous)]
     n = len(audit.label_bins)
@@ -71,7 +69,7 @@ def heading(audit: Audit) -> str:
     return f"Audit of {audit.n_rows} rows: {', '.join(what)}; {bins}"
 
 
-def printed_tables(audit: Audit) -> list[PrintedTable]:
+def printed_tables(audit: Findings) -> list[PrintedTable]:
     """Return the tables: figures, groups, cells."""
     found = [figures_table(tuple(audit.figures.values()))]
     if audit.groups:
@@ -126,10 +124,10 @@ def _means_table(name: str, title: str, cells: tuple[Cell, ...]) -> PrintedTable
     )
 
 
-def as_text(audit: Audit) -> str:
+def as_text(audit: Findings, verdict: Sequence[Statement]) -> str:
     """Return the verdict and the figures as text."""
     lines = [heading(audit), ""]
-    lines += [f"{MARKS[one.kind]} {one.text}" for one in audit.verdict]
+    lines += [f"{MARKS[one.kind]} {one.text}" for one in verdict]
     table = figures_table(tuple(audit.figures.values()))
     rows = [tuple(column.name for column in table.columns), *table.sections[0].rows]
     widths = [max(len(row[j]) for row in rows) for j in range(len(table.columns))]
@@ -143,7 +141,7 @@ def as_text(audit: Audit) -> str:
     return "\n".join(lines)
 
 
-def as_rich(audit: Audit) -> Any:
+def as_rich(audit: Findings, verdict: Sequence[Statement]) -> Any:
     """Return what a rich console prints."""
     from rich.console import Group
     from rich.text import Text
@@ -151,16 +149,16 @@ def as_rich(audit: Audit) -> Any:
     from gferm.printed.terminal import FittingTable
 
     parts: list[Any] = [Text(heading(audit), style="bold"), Text("")]
-    for one in audit.verdict:
+    for one in verdict:
         mark = Text(f"{MARKS[one.kind]} ", style=COLORS[one.kind])
         parts.append(mark + Text(one.text))
     parts.append(Text(""))
     return Group(*parts, *map(FittingTable, printed_tables(audit)))
 
 
-def as_html(audit: Audit) -> str:
+def as_html(audit: Findings, verdict: Sequence[Statement]) -> str:
     """Return a fragment of HTML for a notebook."""
-    verdict = "".join(f"<li>{MARKS[one.kind]} {escape(one.text)}</li>" for one in audit.verdict)
+    sentences = "".join(f"<li>{MARKS[one.kind]} {escape(one.text)}</li>" for one in verdict)
     tables = "".join(
         f"<details{' open' if table.name == 'figures' else ''}><summary>{escape(table.title)}"
         f"</summary>{to_html_table(table)}</details>"
@@ -168,5 +166,5 @@ def as_html(audit: Audit) -> str:
     )
     return (
         f'<div class="gferm-audit"><strong>{escape(heading(audit))}</strong>'
-        f'<ul style="list-style: none; padding-left: 0">{verdict}</ul>{tables}</div>'
+        f'<ul style="list-style: none; padding-left: 0">{sentences}</ul>{tables}</div>'
     )

@@ -9,7 +9,6 @@ interval says how much unfairness these rows cannot exclude.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +16,8 @@ from gferm.arrays import Array
 from gferm.auditing.evidence import WITHIN_BINS
 from gferm.auditing.outcome import NUMBERS
 from gferm.auditing.presentation import write_figure
-from gferm.auditing.result import Figure, Gap, Statement
+from gferm.auditing.records import Figure, Findings, Gap, Statement
 from gferm.printed.table import listed, significant
-
-if TYPE_CHECKING:
-    from gferm.auditing.result import Audit
 
 LEVEL = 0.05  # the p-value below which a difference counts as seen
 MOST_NAMED = 3  # cells that a sentence names
@@ -43,7 +39,7 @@ WORDS = {
 }
 
 
-def write_verdict(audit: Audit) -> Iterator[Statement]:
+def write_verdict(audit: Findings) -> Iterator[Statement]:
     """Return the sentences, the most important first."""
     known = [audit.figures[name] for name in JUDGED if name in audit.figures]
     yield _headline(audit, known)
@@ -53,7 +49,7 @@ def write_verdict(audit: Audit) -> Iterator[Statement]:
     yield from _cautions(audit)
 
 
-def _headline(audit: Audit, figures: list[Figure]) -> Statement:
+def _headline(audit: Findings, figures: list[Figure]) -> Statement:
     """Return the answer for equal outcomes, corrected for asking more than one figure (Bonferroni).
 
     Where one bin holds every label, the answer is for whole groups. What cannot be told is said
@@ -121,7 +117,7 @@ def _judgement_of(figure: Figure, n_shuffles: int) -> Statement:
     return Statement("fair" if _can_be_seen(n_shuffles) else "fact", text)
 
 
-def _where(audit: Audit) -> Iterator[Statement]:
+def _where(audit: Findings) -> Iterator[Statement]:
     """Return the largest gaps of rates that lie outside of what chance gives."""
     kinds = [gap.kind for gap in audit.all_gaps]
     if not kinds:
@@ -156,7 +152,7 @@ def _describe(gap: Gap) -> str:
     )
 
 
-def _cautions(audit: Audit) -> Iterator[Statement]:
+def _cautions(audit: Findings) -> Iterator[Statement]:
     values = audit.rows.predictions
     if (values == values[0]).all() or (audit.task == NUMBERS and _is_constant(values)):
         yield Statement(
@@ -191,7 +187,7 @@ def _is_constant(values: Array) -> bool:
     return bool(np.ptp(values) <= 1e-9 * np.abs(values).max())
 
 
-def _compared_with_nobody(audit: Audit) -> Iterator[Statement]:
+def _compared_with_nobody(audit: Findings) -> Iterator[Statement]:
     """Return a caution for the rows that no figure of cells looks at."""
     least = audit.parameters.min_cell_size
     why = "every other group is empty there"

@@ -18,14 +18,14 @@ from sklearn.utils import check_scalar
 
 from gferm.bounds.held_out import HeldOutBounds, bound_held_out
 from gferm.bounds.held_out_rows import HeldOutRows, read_held_out
-from gferm.bounds.presentation import json_of, records_of, sentences_of
-from gferm.bounds.theorem import TheoremBounds, apply_theorem, why_silent
+from gferm.bounds.presentation import BoundsOfModel, json_of, records_of, sentences_of
+from gferm.bounds.theorem import apply_theorem, why_silent
 from gferm.fairness.bins import BinsLike
 from gferm.fairness.cells import SensitiveBins
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(BoundsOfModel):
     """What holds for a model with probability 1 − δ; print it for a verdict.
 
     Attributes
@@ -41,12 +41,6 @@ class Certificate:
     notes : tuple of str
         Assumptions that the numbers rest on, and rows that were left out or clipped.
     """
-
-    delta: float
-    held_out: HeldOutBounds
-    theorem: TheoremBounds | None
-    silent: str | None
-    notes: tuple[str, ...]
 
     def __str__(self) -> str:
         return "\n".join(sentences_of(self))

@@ -24,11 +24,9 @@ from gferm.fairness.bins import Bins, BinsLike, as_bins
 from gferm.fairness.cells import Cells, CellScheme, SensitiveBins
 from gferm.fairness.comparison import Comparison
 from gferm.fairness.membership import Membership, sort_rows
-from gferm.fairness.sensitive import SensitiveColumn, read_sensitive_features
+from gferm.fairness.sensitive import SensitiveColumn, match_by_name, read_sensitive_features
 from gferm.features.kernel import Kernel
 from gferm.metrics.reading import read_labels, require_groups, require_same_length
-
-UNNAMED = "sensitive"  # what a column is called that came without a name
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +173,7 @@ def _sort_as_trained(
             f"{', '.join(named)} cannot be chosen for a model that has cells of its own: the "
             "certificate is about these. Leave the argument out."
         )
-    return sort_rows(trained.scheme, y, _match_by_name(columns, trained.scheme.names))
+    return sort_rows(trained.scheme, y, match_by_name(columns, trained.scheme.names))
 
 
 def _sort_into_own_bins(
@@ -226,21 +224,6 @@ def _require_rows_in_cells(cells: Cells, columns: Sequence[SensitiveColumn]) -> 
             f"groups {[part.groups for part in cells.partitions]}, the bins of the label "
             f"{cells.label_bins.labels}. Pass them coded as in training."
         )
-
-
-def _match_by_name(
-    columns: tuple[SensitiveColumn, ...], names: tuple[str, ...]
-) -> tuple[SensitiveColumn, ...]:
-    """Return the attributes in the order of training."""
-    by_name = {column.name: column for column in columns}
-    if set(by_name) == set(names):
-        return tuple(by_name[name] for name in names)
-    if len(names) == len(columns) == 1 and UNNAMED in (columns[0].name, names[0]):
-        return columns
-    raise ValueError(
-        f"sensitive_features has the attributes {list(by_name)}, but the model was trained with "
-        f"{list(names)}; pass the same ones."
-    )
 
 
 def _values(

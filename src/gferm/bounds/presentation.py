@@ -9,8 +9,8 @@ Names are those of the dataclasses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from gferm.bounds.cell_intervals import CellIntervals, Interval
 from gferm.bounds.held_out import PREDICTION, RESIDUAL, HeldOutBounds
@@ -18,16 +18,24 @@ from gferm.bounds.theorem import Bound, TheoremBounds
 from gferm.json_ready import json_ready
 from gferm.printed.table import listed
 
-if TYPE_CHECKING:
-    from gferm.bounds.certificate import Certificate
-
 Record = dict[str, Any]
 PER_PAIR = ("epsilon", "epsilon_hat", "trained_with", "violation")
 FEW = 5  # items of a list that are written out
 GAPS = {PREDICTION: "mean gap of f", RESIDUAL: "mean gap of f − y"}
 
 
-def sentences_of(certificate: Certificate) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class BoundsOfModel:
+    """The numbers of a certificate; see there."""
+
+    delta: float
+    held_out: HeldOutBounds
+    theorem: TheoremBounds | None
+    silent: str | None
+    notes: tuple[str, ...]
+
+
+def sentences_of(certificate: BoundsOfModel) -> list[str]:
     """Return the lines of the verdict."""
     lines = list(_about_held_out(certificate.held_out, certificate.delta))
     theorem = certificate.theorem
@@ -90,7 +98,7 @@ def _bound_text(bound: Bound, scale: Callable[[float], float] = float) -> str:
     return f"≤ {value:.4g} ({largest:.4g} without any rows)"
 
 
-def json_of(certificate: Certificate) -> Record:
+def json_of(certificate: BoundsOfModel) -> Record:
     """Return the whole certificate as plain types."""
     theorem = certificate.theorem
     whole = {
@@ -105,7 +113,7 @@ def json_of(certificate: Certificate) -> Record:
     return plain
 
 
-def records_of(certificate: Certificate, name: str) -> list[Record]:
+def records_of(certificate: BoundsOfModel, name: str) -> list[Record]:
     """Return the rows of one table: "bounds", "cells" or "pairs"."""
     held_out, theorem = certificate.held_out, certificate.theorem
     if name == "cells":

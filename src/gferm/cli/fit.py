@@ -54,8 +54,9 @@ from gferm.cli.terminal import (
 from gferm.exceptions import InputError
 
 if TYPE_CHECKING:
+    from gferm.tables.columns import Task
     from gferm.tables.fitting import Search
-    from gferm.tables.roles import AskedColumns, Task
+    from gferm.tables.roles import AskedColumns
 
 SEARCH = "Search (with --select)"
 WIDEST = 8  # groups beside each other in the summary; more are summed up in a sentence

@@ -26,9 +26,9 @@ from gferm.exceptions import InputError
 from gferm.fairness.bins import WORDS, Bins, BinsLike
 
 if TYPE_CHECKING:  # pandas, which they need, takes its time: help comes without
+    from gferm.tables.columns import Task
     from gferm.tables.labelled_rows import LabelledRows
     from gferm.tables.model_file import SavedModel
-    from gferm.tables.roles import Task
 
 COLUMNS, FAIRNESS, MODEL, OUTPUT = "Columns", "Fairness", "Model", "Output"
 HOW_TO_BIN = "give a number of bins, edges such as 0,0.5,1, or quantile:5"

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -28,7 +30,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gferm.arrays import Array
-from gferm.arrays.device import DEVICES
+from gferm.arrays.device import CPU, DEVICES
 from gferm.arrays.foreign import as_numpy, back_to, device_for
 from gferm.arrays.memory import explain_out_of_memory
 from gferm.estimators.labels import Labels
@@ -55,21 +57,35 @@ from gferm.solver.projection import Solution
 
 
 class InheritedParameters:
-    """Completes the signature of an ``__init__`` with the parameters that it passes on."""
+    """Completes the signature of an ``__init__`` with the parameters that it passes on.
+
+    A name that is no parameter is refused in the words of the class that the user knows.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("__init__")
-        if own is None or signature(own).parameters.keys() <= {"self"}:
-            return
-        named = dict(signature(own).parameters)
+        named = {} if own is None else dict(signature(own).parameters)
         passed_on = [name for name, one in named.items() if one.kind is Parameter.VAR_KEYWORD]
-        if not passed_on:
+        if own is None or not passed_on:
             return
         del named[passed_on[0]]
         inherited = signature(super(cls, cls).__init__).parameters
-        every = {**inherited, **named}
-        own.__signature__ = signature(own).replace(parameters=list(every.values()))
+        every = dict(named)
+        for name, one in inherited.items():
+            every.setdefault(name, one.replace(kind=Parameter.KEYWORD_ONLY))
+
+        @wraps(own)
+        def init(self: Any, *args: Any, **parameters: Any) -> None:
+            for name in parameters.keys() - every.keys():
+                near = get_close_matches(name, every, n=1)
+                hint = f"; did you mean {near[0]}?" if near else "."
+                raise TypeError(f"{type(self).__name__}() has no parameter {name!r}{hint}")
+            own(self, *args, **parameters)
+
+        whole = signature(own).replace(parameters=list(every.values()))
+        init.__signature__ = whole  # type: ignore[attr-defined]
+        cls.__init__ = init  # type: ignore[method-assign]
 
 
 class KernelMachine(BaseEstimator):  # type: ignore[misc]
@@ -335,7 +351,9 @@ def values_of_several(
     model: FairModel, X: Any, coefficients: Array, intercepts: Array, support: Any
 ) -> Array:
     """Predict with models of any coefficients, one a row, evaluating the kernel once."""
-    kernel, device = Kernel.of(model), device_for(model.device, X)
+    kernel = Kernel.of(model)
+    # weights of features serve wherever they were learned
+    device = CPU if support is None else device_for(model.device, X)
     rows = validate_data(model, as_numpy(X), accept_sparse=kernel.accept_sparse, reset=False)
     with explain_out_of_memory(device):
         return values_of(kernel, rows, coefficients, support, device) + intercepts[:, None]

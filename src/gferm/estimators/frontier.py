@@ -213,6 +213,8 @@ class Frontier:
         An epsilon above the gap of the plain model gives the plain model, with ``active_`` False
         and an InactiveConstraintWarning.
         """
+        if np.ndim(epsilon):
+            raise ValueError(f"epsilon={epsilon!r} must be one number; predict() takes several.")
         return self._model(epsilon, self._solve(np.array([epsilon]))[0])
 
     def predict(self, X: Any, epsilons: Any = None) -> Array:

@@ -22,9 +22,9 @@ from gferm.arrays.device import CPU, Device
 from gferm.arrays.foreign import as_numpy, device_for
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import Cells
-from gferm.fairness.comparison import Comparison, no_contrasts, require_every_row_in_a_bin
+from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.membership import Membership
+from gferm.fairness.membership import Membership, require_every_row_in_a_bin
 from gferm.fairness.sensitive import SensitiveColumn, missing_error, read_sensitive_features
 from gferm.features.base import RowFeatures
 from gferm.features.kernel import Kernel
@@ -165,14 +165,15 @@ def compare_rows(
     targets: Sequence[Array],
 ) -> tuple[Membership, Constraint, sparse.csr_array]:
     """Settle the bins on rows, all of which must lie in them, and build the constraint."""
+    members = comparison.sort(y, attributes, weight)
+    require_every_row_in_a_bin(members, y, attributes)
+    found = members, *comparison.constrain(members, targets[0] if targets else None)
     if comparison.match == "residual" and len(targets) > 1:
         raise ValueError(
             "match='residual' compares f − y with y = ±1, which more than two classes do not "
             "have; use match='prediction'."
         )
-    members = comparison.sort(y, attributes, weight)
-    require_every_row_in_a_bin(members, y, attributes)
-    return members, *comparison.constrain(members, targets[0] if targets else None)
+    return found
 
 
 def settings_of(model: Any) -> Settings:

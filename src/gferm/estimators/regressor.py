@@ -92,7 +92,7 @@ class FairRegressor(RegressorMixin, FairModel):  # type: ignore[misc]
     cells_ : Cells
         Who was compared with whom, with counts; None when epsilon is None and no
         ``sensitive_features`` were given.
-    contrasts_ : Contrasts
+    contrasts_ : Constraint
         The constraint: compared and skipped pairs.
     violation_ : float
         The constraint's left-hand side reached on the training rows, in the units of epsilon, as

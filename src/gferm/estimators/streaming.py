@@ -39,9 +39,9 @@ from gferm.estimators.posing import (
 )
 from gferm.exceptions import NothingToCompareError
 from gferm.fairness.cells import Cells, CellScheme
-from gferm.fairness.comparison import Comparison, require_every_row_in_a_bin
+from gferm.fairness.comparison import Comparison
 from gferm.fairness.constraint import Constraint
-from gferm.fairness.membership import sort_rows
+from gferm.fairness.membership import require_every_row_in_a_bin, sort_rows
 from gferm.features.landmarks import Landmarks
 from gferm.features.linear import SummedFeatures
 from gferm.features.origin import Origin

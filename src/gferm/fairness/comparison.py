@@ -108,46 +108,6 @@ class Comparison:
         return combination.constraint(means, self.epsilon_scale), columns
 
 
-def require_every_row_in_a_bin(
-    rows: Membership,
-    y: npt.NDArray[Any],
-    columns: Sequence[SensitiveColumn],
-    *,
-    all_bins_filled: bool = True,
-) -> None:
-    """Refuse rows outside of the bins, and given bins without rows if all are to be filled."""
-    bins = rows.scheme.label_bins
-    # Leaving classes out of y_bins is a choice (equal opportunity); leaving the edges is a slip.
-    if not bins.selective:
-        _complain_about_outside(y, rows.label_codes < 0, "y", "y_bins")
-    counts = rows.cells.label_counts
-    if all_bins_filled and bins.explicit and (counts == 0).any():
-        empty = [bins.labels[k] for k in np.flatnonzero(counts == 0)]
-        remedy = (
-            f"The values of y are {np.unique(y).tolist()[:20]}."
-            if bins.selective
-            else "Merge each with a neighbour, or give y_bins as a number."
-        )
-        raise ValueError(f"y_bins has bins without any row: {empty}. {remedy}")
-    if not rows.scores and all((codes >= 0).all() for codes in rows.group_codes):
-        return  # which is to be told apart only if somebody is missing
-    for column, sensitive_bins in zip(columns, rows.scheme.sensitive_bins, strict=True):
-        outside = sensitive_bins.assign(column.values) < 0
-        name = f"sensitive_features ({column.name})"
-        _complain_about_outside(column.values, outside, name, "s_bins")
-
-
-def _complain_about_outside(
-    values: npt.NDArray[Any], outside: npt.NDArray[np.bool_], name: str, argument: str
-) -> None:
-    if outside.any():
-        raise ValueError(
-            f"{name} has {int(outside.sum())} of {outside.size} values in none of the {argument}, "
-            f"for example {values[outside][0]!s} in row {int(np.argmax(outside))}; widen the outer "
-            "edges (they may be infinite) or name the missing categories."
-        )
-
-
 def no_contrasts(n_samples: int) -> sparse.csr_array:
     """C with no column: the plain problem."""
     return sparse.csr_array((n_samples, 0))

@@ -13,15 +13,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from sklearn.utils.validation import _check_sample_weight
 
 from gferm.arrays import Array
+from gferm.arrays.foreign import as_numpy
 from gferm.fairness.cells import CellScheme
-from gferm.fairness.membership import Membership, sort_rows
+from gferm.fairness.membership import Membership, require_every_row_in_a_bin, sort_rows
 from gferm.fairness.pair_norm import PairNorm
-from gferm.fairness.sensitive import read_sensitive_features
+from gferm.fairness.sensitive import match_by_name, read_sensitive_features
 
 
 @dataclass(frozen=True)
@@ -126,20 +128,21 @@ class Constraint:
 
     def gaps(
         self,
-        values: npt.ArrayLike,
-        y: npt.ArrayLike,
-        sensitive_features: object,
-        sample_weight: npt.ArrayLike | None = None,
+        predictions: Any,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any = None,
     ) -> Array:
         """Return the signed gap of every compared pair in any rows, in the order of ``compared``.
 
         Parameters
         ----------
-        values : array of shape (n_samples,)
-            What is compared: predictions, or predictions minus labels for match="residual".
+        predictions : array of shape (n_samples,)
+            For match="residual", predictions minus labels.
         y : array of shape (n_samples,)
             Labels, which say in which bin a row is.
         sensitive_features : array, Series, data frame or dict of columns
+            With the names they had in `fit`.
         sample_weight : array of shape (n_samples,), default=None
 
         Returns
@@ -147,10 +150,21 @@ class Constraint:
         array of shape (n_pairs,)
             NaN where these rows leave a cell empty.
         """
-        labels = np.asarray(y)
+        values, labels = np.asarray(as_numpy(predictions)), np.asarray(as_numpy(y))
+        if values.shape != labels.shape or labels.ndim != 1:
+            raise ValueError(
+                f"predictions has the shape {values.shape} and y {labels.shape}; pass one number "
+                "and one label for each row."
+            )
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                as_numpy(sample_weight), labels, dtype=np.float64, ensure_non_negative=True
+            )
         columns = read_sensitive_features(sensitive_features, labels.size, like=(y,))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        columns = match_by_name(columns, self.scheme.names)
         rows = sort_rows(self.scheme, labels, columns, weight)
+        require_every_row_in_a_bin(rows, labels, columns, all_bins_filled=False)
         tables = np.concatenate([*rows.means(values), _covariances(rows, values)], axis=None)
         gaps, start = [np.empty(0)], 0
         for block in self.blocks:
@@ -180,14 +194,13 @@ class Constraint:
             start += size
 
 
-def _covariances(rows: Membership, values: npt.ArrayLike) -> Array:
+def _covariances(rows: Membership, values: Array) -> Array:
     """Return the covariance of values with every score in every label bin, (n_scores, K)."""
-    x = np.asarray(values, dtype=float)
     found = np.full((len(rows.scores), rows.scheme.label_bins.n_bins), np.nan)
     for j, score in enumerate(rows.scores):
         for k, inside in enumerate(rows.rows_of_labels):
             if inside.size:
                 share = None if rows.weight is None else rows.weight[inside]
                 around = score[inside] - np.average(score[inside], weights=share)
-                found[j, k] = np.average(around * x[inside], weights=share)
+                found[j, k] = np.average(around * values[inside], weights=share)
     return found

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from gferm.arrays.foreign import as_numpy
 
+UNNAMED = "sensitive"  # what a column is called that came without a name
 NUMBERS = (Real, Decimal, np.bool_)
 
 
@@ -71,6 +72,21 @@ def read_sensitive_features(
     return columns
 
 
+def match_by_name(
+    columns: tuple[SensitiveColumn, ...], names: tuple[str, ...]
+) -> tuple[SensitiveColumn, ...]:
+    """Return the attributes in the order of training."""
+    by_name = {column.name: column for column in columns}
+    if set(by_name) == set(names):
+        return tuple(by_name[name] for name in names)
+    if len(names) == len(columns) == 1 and UNNAMED in (columns[0].name, names[0]):
+        return columns
+    raise ValueError(
+        f"sensitive_features has the attributes {list(by_name)}, but the model was trained with "
+        f"{list(names)}; pass the same ones."
+    )
+
+
 def missing_error(what_to_pass: str, why: str = "") -> ValueError:
     """Return the error for attributes that were left out, by a slip or not."""
     return ValueError(f"sensitive_features is missing{why}: pass {what_to_pass}.")
@@ -88,12 +104,10 @@ def _split(features: Any) -> list[tuple[str, Any]]:
     name = getattr(features, "name", None)
     array = _as_array(features)
     if array.ndim <= 1:
-        return [("sensitive" if name in (None, "") else str(name), features)]
+        return [(UNNAMED if name in (None, "") else str(name), features)]
     if array.ndim > 2:
         raise ValueError(f"sensitive_features has {array.ndim} dimensions; pass one or two.")
-    return [
-        (f"sensitive{j}" if array.shape[1] > 1 else "sensitive", c) for j, c in enumerate(array.T)
-    ]
+    return [(f"{UNNAMED}{j}" if array.shape[1] > 1 else UNNAMED, c) for j, c in enumerate(array.T)]
 
 
 def _as_array(values: Any) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Features: what f is, on the rows at hand, and the one place that chooses.
+"""Features: what f is, on the rows at hand; space.py chooses.
 
     linear       f = ⟨w, x⟩ + b                 d unknowns    linear.py
     landmarks    f = Σ_j β_j k(z_j, ·) + b      m unknowns    landmarks.py, nystroem.py
@@ -75,6 +75,10 @@ class Features(ABC):
         revisits : bool
             Whether iterations will come back to the rows.
         """
+
+    def contrasts(self, columns: Any) -> Any:
+        """Return other contrasts as a system takes them that is written already."""
+        return columns
 
     def without_rows(self) -> Features:
         """Return what fitted models of these features take."""

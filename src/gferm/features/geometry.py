@@ -210,7 +210,10 @@ class LinearGeometry:
     def contrasts(
         self, columns: sparse.csr_array, multiply: Callable[[Array], Array]
     ) -> tuple[Array, Array]:
-        """Return XᵀC, twice."""
+        """Return XᵀC, twice; without rows, columns are XᵀC already."""
+        if self.X is None:
+            known = above_rounding(columns, self.floor)
+            return known, known
         total = np.zeros((columns.shape[1], self.X.shape[1]))
         # Columns sum to zero and notice no origin; near the rows fewer digits are lost.
         for rows in row_blocks(*self.X.shape):

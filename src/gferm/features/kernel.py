@@ -35,7 +35,7 @@ KERNEL_BLOCK = 2**20  # doubles evaluated at once
 PRODUCT_BLOCK = 2**22  # doubles of the kernel between new and training rows held at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A kernel with its parameters settled, named as in KernelRidge."""
 
@@ -44,6 +44,19 @@ class Kernel:
     degree: float = 3
     coef0: float = 1
     params: Mapping[str, Any] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Compare parameters, which may be arrays."""
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        mine, its = (
+            (kernel.metric, kernel.gamma, kernel.degree, kernel.coef0) for kernel in (self, other)
+        )
+        params, others = self.params or {}, other.params or {}
+        same = all(name in others and _are_same(params[name], others[name]) for name in params)
+        return mine == its and same and len(params) == len(others)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @classmethod
     def of(cls, parameters: Any) -> Kernel:
@@ -256,6 +269,14 @@ def _fill_gaussian(
         product(left[rows], right, block)
         xp.clip(block, None, 0.0, out=block)
         xp.exp(block, out=block)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    return bool(one == other)
 
 
 def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:

@@ -7,7 +7,7 @@ n×n array is made. They may as well be those of rows that are gone (summary.py)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,9 +33,9 @@ class LinearFeatures(RowFeatures):
     @property
     def n_unknowns(self) -> int:
         """As many as there are features."""
-        return int(self.summed.shape[1])
+        return int(self.X.shape[1])
 
-    @property
+    @cached_property
     def summed(self) -> Any:
         """What is summed, (n_samples, p)."""
         return self.X.tocsr() if hasattr(self.X, "tocsr") else self.X  # rows of CSC are slow
@@ -94,7 +94,7 @@ class LandmarkFeatures(LinearFeatures):
         """As many as there are landmarks."""
         return int(self.landmarks.points.shape[0])
 
-    @property
+    @cached_property
     def summed(self) -> Any:
         """ψ(x), whose sums cost less than those of φ(x)."""
         return self.landmarks.features(self.X, self.device)
@@ -163,6 +163,10 @@ class SummedFeatures(Features):
     def n_unknowns(self) -> int:
         """As many as there are features."""
         return len(self.moments.shift)
+
+    def contrasts(self, columns: Any) -> Any:
+        """Turn XᵀC as it was summed into that of the features."""
+        return columns if self.like.finish is None else self.like.finish(columns)
 
     def without_rows(self) -> LinearFeatures:
         """Return the features of the rows that are gone."""

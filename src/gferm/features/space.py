@@ -94,17 +94,21 @@ class FunctionSpace:
                 "the points themselves."
             )
 
-    def find_landmarks(self, X: Any, names: Any = None) -> Landmarks | None:
-        """Return the landmarks, or None for a model on all rows; ``names`` are X's columns."""
+    def find_points(self, X: Any, names: Any = None) -> Any:
+        """Return the points of the landmarks, or None without any; ``names`` are X's columns."""
         self.require_consistent()
         if not self.has_landmarks:
             return None
         require_own_columns(self.landmarks, names)
         given = as_numpy(self.landmarks)
-        points = find_landmarks(
+        return find_landmarks(
             X, self.n_landmarks, given, self.kernel, self.random_state, self.alpha
         )
-        return Landmarks.at(points, self.kernel)
+
+    def find_landmarks(self, X: Any, names: Any = None) -> Landmarks | None:
+        """Return the landmarks, or None for a model on all rows."""
+        points = self.find_points(X, names)
+        return None if points is None else Landmarks.at(points, self.kernel)
 
     def features(
         self,
@@ -125,7 +129,7 @@ class FunctionSpace:
         X : array or sparse matrix of shape (n_samples, n_features)
         weight : array of shape (n_samples,) or None
         landmarks : Landmarks or None
-            As `find_landmarks` gave them, maybe under another kernel.
+            As `find_landmarks` gave them.
         device : Device
         X_all, kept
             All rows, and which of them X holds.
@@ -151,8 +155,4 @@ class FunctionSpace:
     ) -> LinearFeatures:
         """Return the features whose sums are learned from, of rows or of none."""
         given = self.kernel, self.fit_intercept, device, X, weight
-        if landmarks is None:
-            return LinearFeatures(*given)
-        if landmarks.kernel != self.kernel:
-            landmarks = Landmarks.at(landmarks.points, self.kernel)
-        return LandmarkFeatures(*given, landmarks)
+        return LinearFeatures(*given) if landmarks is None else LandmarkFeatures(*given, landmarks)

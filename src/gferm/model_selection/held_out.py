@@ -156,8 +156,9 @@ class HeldOut:
         """Learn a loss without a closed form: alphas from strong to weak, each from the last."""
         part, there = self.features.part(fold.train), self._classes_of(fold)
         targets = list(self.targets[np.ix_(fold.train, there)].T)
+        strongest = replace(self.settings, alpha=float(grid.alphas.max()))
         problem = LearningProblem(
-            part, list(self.targets[fold.train].T), fold.constraint, fold.columns, self.settings
+            part, list(self.targets[fold.train].T), fold.constraint, fold.columns, strongest
         )
         learner = problem.learner(many_alphas=True)
         shape = (len(grid.alphas), len(grid.epsilons), len(there))

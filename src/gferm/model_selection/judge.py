@@ -13,7 +13,7 @@ from gferm.arrays import Array
 from gferm.estimators.base import FairModel
 from gferm.model_selection.held_out import HeldOut
 from gferm.model_selection.measures import Measure, TestPart
-from gferm.model_selection.rows import KernelRows, SearchFold
+from gferm.model_selection.rows import RowsOfKernel, SearchFold
 from gferm.solver.crossval import Grid
 
 
@@ -46,7 +46,7 @@ class Judge:
     unfairness: Measure
     sensitive: dict[str, npt.NDArray[Any]]
 
-    def __call__(self, predictions: Array, fold: SearchFold, own: KernelRows) -> Array:
+    def __call__(self, predictions: Array, fold: SearchFold, own: RowsOfKernel) -> Array:
         """Return error, unfairness and whether there is a model at all, shape (3, n_settings)."""
         outputs = predictions.reshape(-1, *predictions.shape[-2:])
         usable = np.isfinite(outputs).all(axis=(1, 2))
@@ -57,7 +57,7 @@ class Judge:
             figures[:2, usable] = self.error(part), self.unfairness(part)
         return figures
 
-    def _part(self, outputs: Array, fold: SearchFold, own: KernelRows) -> TestPart:
+    def _part(self, outputs: Array, fold: SearchFold, own: RowsOfKernel) -> TestPart:
         test, rows = fold.test, own.rows
         columns = {name: values[test] for name, values in self.sensitive.items()} or None
         classes = getattr(self.echo, "classes_", None)
@@ -72,7 +72,7 @@ class Judge:
 
 
 def judge_kernel(
-    model: FairModel, own: KernelRows, folds: Sequence[SearchFold], grid: Grid, judge: Judge
+    model: FairModel, own: RowsOfKernel, folds: Sequence[SearchFold], grid: Grid, judge: Judge
 ) -> tuple[Array, int]:
     """Return the figures of one kernel, shape (n_folds, 3, n_settings), and unconverged models.
 

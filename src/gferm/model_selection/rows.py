@@ -30,7 +30,7 @@ from gferm.estimators.posing import (
     read_sensitive,
 )
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness.comparison import no_contrasts
+from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
 from gferm.fairness.membership import Membership
 from gferm.features.base import RowFeatures
@@ -139,24 +139,24 @@ SMALLEST_PART = 0.5  # of the rows, that a training part has
 
 
 @dataclass(frozen=True, eq=False)
-class KernelRows:
+class RowsOfKernel:
     """The rows as models of one kernel take them; parameters of the kernel may differ.
 
     Attributes
     ----------
     rows : TrainingRows
-    landmarks : Landmarks or None
-        Found once, and the same in every fold.
+    points : array or None
+        Landmarks, found once and the same in every fold.
     """
 
     rows: TrainingRows
-    landmarks: Landmarks | None
+    points: Any
 
     def features(self, model: FairModel) -> RowFeatures:
         """Return the features of a model."""
-        return self.rows.features(
-            FunctionSpace.of(model), self.landmarks, smallest_part=SMALLEST_PART
-        )
+        space = FunctionSpace.of(model)
+        landmarks = None if self.points is None else Landmarks.at(self.points, space.kernel)
+        return self.rows.features(space, landmarks, smallest_part=SMALLEST_PART)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class SearchRows:
 
     Attributes
     ----------
-    of_models : list of KernelRows
+    of_models : list of RowsOfKernel
         For each model of the search; models of the same kernel share one.
     members : Membership or None
         None when there are no sensitive attributes.
@@ -174,7 +174,7 @@ class SearchRows:
     folds : list of SearchFold
     """
 
-    of_models: list[KernelRows]
+    of_models: list[RowsOfKernel]
     members: Membership | None
     sensitive: dict[str, npt.NDArray[Any]]
     folds: list[SearchFold]
@@ -192,21 +192,23 @@ def read_search_rows(
 ) -> SearchRows:
     """Check what a user passed to `fit`, as each model's own `fit` would."""
     plain = models[0].epsilon is None and sensitive_features is None
-    by_kernel: dict[Any, KernelRows] = {}
+    by_kernel: dict[Any, RowsOfKernel] = {}
     for model in models:
         if model.kernel not in by_kernel:
             own = read_rows(model, X, y, sample_weight, ensure_min_samples=1 if plain else 2)
             names = getattr(model, "feature_names_in_", None)
-            landmarks = FunctionSpace.of(model).find_landmarks(own.X, names)
-            by_kernel[model.kernel] = KernelRows(own, landmarks)
+            points = FunctionSpace.of(model).find_points(own.X, names)
+            by_kernel[model.kernel] = RowsOfKernel(own, points)
     model, rows = models[0], by_kernel[models[0].kernel].rows
-    targets, comparison = model.labels.targets(rows.y), comparison_of(model, rows.y)
+    targets = model.labels.targets(rows.y)
+    comparison: Comparison | None = None
     sensitive: dict[str, npt.NDArray[Any]] = {}
     members: Membership | None = None
     constraint: Constraint | None = None
     if not plain:
         attributes = read_sensitive(sensitive_features, rows, like=(X, y))
         sensitive = {column.name: column.values for column in attributes}
+        comparison = comparison_of(model, rows.y)
         try:
             compared = compare_rows(comparison, rows.y, attributes, rows.weight, targets)
             members, constraint, _ = compared
@@ -217,6 +219,7 @@ def read_search_rows(
 
     def compare(some: Rows) -> tuple[Constraint, sparse.csr_array]:
         assert members is not None
+        assert comparison is not None
         return comparison.constrain(members.take(some), targets[0][some])
 
     parts = [_that_count(k, split, rows) for k, split in enumerate(splits)]

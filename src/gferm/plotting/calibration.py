@@ -26,7 +26,7 @@ from gferm.auditing.findings import wilson
 from gferm.fairness.bins import Bins, as_bins
 from gferm.fairness.cells import SensitiveBins
 from gferm.fairness.comparison import Comparison
-from gferm.fairness.sensitive import read_sensitive_features
+from gferm.fairness.sensitive import UNNAMED, read_sensitive_features
 from gferm.metrics.reading import (
     read_labels,
     read_numbers,
@@ -34,7 +34,7 @@ from gferm.metrics.reading import (
     read_weights,
     require_same_length,
 )
-from gferm.plotting.style import UNNAMED, place_of
+from gferm.plotting.style import place_of
 
 LEVEL = 0.95  # of the intervals
 STRATEGIES: dict[str, Callable[[int], Bins]] = {

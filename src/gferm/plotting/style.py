@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
+from gferm.fairness.sensitive import UNNAMED
+
 # Okabe and Ito's colours, told apart by colour-blind readers; the first two overlap well
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 
@@ -14,7 +16,6 @@ COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0
 LINE_COLORS = (*COLORS[:6], COLORS[7])
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-UNNAMED = "sensitive"  # an attribute that came without a name
 FEW = 10  # rows: cells of fewer are drawn in another way
 
 HAIR_SPACE = "\N{HAIR SPACE}"
@@ -58,7 +59,8 @@ def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
 
     Examples
     --------
-    >>> from gferm.plotting.style import as_text
+    >>> from gferm.fairness.sensitive import UNNAMED
+    from gferm.plotting.style import as_text
     >>> print(as_text("<b>$x_1$"))
     <b>\$x_1\$
     >>> as_text("a name of many words", width=12)

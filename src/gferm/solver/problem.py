@@ -87,7 +87,9 @@ class LearningProblem:
         other = LearningProblem(self.features, self.targets, constraint, columns, self.settings)
         if "factorized" in self.__dict__:
             other.choice = self.choice
-            other.__dict__["factorized"] = self.factorized.with_columns(columns)
+            other.__dict__["factorized"] = self.factorized.with_columns(
+                self.features.contrasts(columns)
+            )
         return other
 
     def solve(self) -> list[Solution]:

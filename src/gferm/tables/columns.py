@@ -17,6 +17,8 @@ import pandas as pd
 from gferm.arrays import Array
 from gferm.exceptions import InputError
 
+Task = Literal["regression", "classification"]
+
 Kind = Literal["numbers", "words", "other"]
 
 

@@ -24,9 +24,8 @@ from gferm.features.kernel import Kernel
 from gferm.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from gferm.model_selection import FairClassifierCV, FairRegressorCV
 from gferm.solver import choose_solver
-from gferm.tables.columns import nearest
+from gferm.tables.columns import Task, nearest
 from gferm.tables.labelled_rows import LabelledRows
-from gferm.tables.roles import Task
 
 MODELS = {"regression": FairRegressor, "classification": FairClassifier}
 SEARCHES = {"regression": FairRegressorCV, "classification": FairClassifierCV}

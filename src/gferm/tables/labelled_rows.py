@@ -18,13 +18,12 @@ import pandas as pd
 
 from gferm.arrays import Array
 from gferm.exceptions import InputError, warn_user
-from gferm.tables.columns import first_number, kind_of, row_name, split_names
+from gferm.tables.columns import Task, first_number, kind_of, row_name, split_names
 from gferm.tables.model_file import SavedModel
 from gferm.tables.read import read_table
 from gferm.tables.roles import (
     AskedColumns,
     Roles,
-    Task,
     read_sensitive,
     read_target,
     read_weight,

@@ -26,7 +26,7 @@ import gferm
 from gferm.arrays import Array
 from gferm.exceptions import InputError, warn_user
 from gferm.json_ready import json_text
-from gferm.tables.roles import Task
+from gferm.tables.columns import Task
 from gferm.tables.write import whole_file
 
 FORMAT = 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import pandas as pd
 from gferm.arrays import Array
 from gferm.exceptions import InputError
 from gferm.tables.columns import (
+    Task,
     as_numbers,
     find_column,
     find_columns,
@@ -32,8 +33,6 @@ from gferm.tables.columns import (
 
 if TYPE_CHECKING:
     from gferm.tables.model_file import SavedModel
-
-Task = Literal["regression", "classification"]
 
 
 @dataclass(frozen=True)
