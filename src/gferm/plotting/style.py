@@ -59,8 +59,7 @@ def as_text(name: object, width: int = 30, *, lines: int = 2) -> str:
 
     Examples
     --------
-    >>> from gferm.fairness.sensitive import UNNAMED
-    from gferm.plotting.style import as_text
+    >>> from gferm.plotting.style import as_text
     >>> print(as_text("<b>$x_1$"))
     <b>\$x_1\$
     >>> as_text("a name of many words", width=12)

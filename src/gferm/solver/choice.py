@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from scipy.linalg import LinAlgWarning
@@ -19,14 +19,38 @@ from gferm.solver.reduction import FactorizedSystem
 from gferm.solver.refined import Refined
 from gferm.solver.spectrum import Spectrum
 
-Factorized = Literal["cholesky", "spectrum", "refined"]
-SOLVERS = ("auto", "cholesky", "spectrum", "refined")
-LIBSVM = "libsvm"
-FACTORIZATIONS: dict[str, type[Cholesky | Spectrum | Refined]] = {
-    "cholesky": Cholesky,
-    "spectrum": Spectrum,
-    "refined": Refined,
+
+@dataclass(frozen=True)
+class Factorizer:
+    """A way to factorise A + alpha I.
+
+    Attributes
+    ----------
+    build : callable
+        Takes a system and its shift.
+    matrices : float
+        The n×n arrays of doubles that it holds, the matrix itself among them.
+    too_small : str
+        What to say of an alpha that it cannot cope with; empty if the spectrum may take over.
+    """
+
+    build: Callable[[System, float], FactorizedSystem]
+    matrices: float
+    too_small: str = ""
+
+
+FACTORIZATIONS = {
+    "cholesky": Factorizer(FactorizedSystem.by_cholesky, Cholesky.matrices),
+    "spectrum": Factorizer(FactorizedSystem.by_spectrum, Spectrum.matrices),
+    "refined": Factorizer(
+        FactorizedSystem.in_single,
+        Refined.matrices,
+        "is too small beside the kernel matrix for solver='refined', which factorises in float32; "
+        "use solver='cholesky', or a larger alpha.",
+    ),
 }
+SOLVERS = ("auto", *FACTORIZATIONS)
+LIBSVM = "libsvm"
 NEWTON_FEATURES = 1000  # beyond it a factorisation for every step costs more than it saves
 
 
@@ -80,7 +104,7 @@ class SolverChoice:
 
     method: Literal["projection", "splitting", "newton", "libsvm"]
     form: Form
-    factorization: Factorized | None
+    factorization: str | None
 
 
 def choose_solver(
@@ -160,11 +184,9 @@ def choose_method(
         if why_not:
             raise ValueError(f"solver='libsvm' cannot solve {why_not}, or use solver='auto'.")
         return SolverChoice("libsvm", "kernel", None)
-    factorization: Factorized = "cholesky"
-    if solver == "spectrum" or (solver == "auto" and alpha == 0):
-        factorization = "spectrum"
-    elif solver == "refined":
-        factorization = "refined"
+    factorization = "spectrum" if alpha == 0 else "cholesky"
+    if solver in FACTORIZATIONS:
+        factorization = solver
     if loss == LOSSES["squared"]:
         return SolverChoice("projection", form, factorization)
     few = form == "linear" and n_unknowns <= NEWTON_FEATURES
@@ -182,20 +204,12 @@ def factorize_system(
 
     A Cholesky that breaks down is an error (strict), or the spectrum takes over with a warning.
     """
-    spectrum = SolverChoice(choice.method, choice.form, "spectrum")
-    if choice == spectrum:
-        return FactorizedSystem.by_spectrum(system, shift), choice
-    if choice.factorization == "refined":
-        try:
-            return FactorizedSystem.in_single(system, shift), choice
-        except NotPositiveDefiniteError:
-            raise ValueError(
-                f"alpha={alpha:g} is too small beside the kernel matrix for solver='refined', "
-                "which factorises in float32; use solver='cholesky', or a larger alpha."
-            ) from None
+    factorizer = FACTORIZATIONS[str(choice.factorization)]
     try:
-        return FactorizedSystem.by_cholesky(system, shift), choice
+        return factorizer.build(system, shift), choice
     except NotPositiveDefiniteError:
+        if factorizer.too_small:
+            raise ValueError(f"alpha={alpha:g} {factorizer.too_small}") from None
         problem = f"alpha={alpha:g} is too small for a Cholesky factorisation of the kernel matrix"
         if strict:
             raise ValueError(f"{problem}; use solver='spectrum' or a larger alpha.") from None
@@ -204,7 +218,8 @@ def factorize_system(
             "avoids this.",
             LinAlgWarning,
         )
-        return FactorizedSystem.by_spectrum(system, shift), spectrum
+        choice = replace(choice, factorization="spectrum")
+        return FACTORIZATIONS["spectrum"].build(system, shift), choice
 
 
 def _why_not_libsvm(

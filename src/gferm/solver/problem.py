@@ -26,7 +26,6 @@ from gferm.features.base import Features
 from gferm.features.expansion import KernelFeatures
 from gferm.solver.choice import (
     FACTORIZATIONS,
-    Factorized,
     Settings,
     SolverChoice,
     choose_method,
@@ -140,7 +139,7 @@ class LearningProblem:
         """The one factorisation."""
         return self._factorize()
 
-    def _factorize(self, factorization: Factorized | None = None) -> FactorizedSystem:
+    def _factorize(self, factorization: str | None = None) -> FactorizedSystem:
         features, choice, settings = self.features, self.choice, self.settings
         choice = choice if factorization is None else replace(choice, factorization=factorization)
         shift = settings.alpha
