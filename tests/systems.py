@@ -9,7 +9,7 @@ from gferm.features.linear import LinearFeatures
 from gferm.solver.cholesky import is_positive_semidefinite
 from gferm.solver.reduction import FactorizedSystem
 
-HERE = {"home": CPU, "test": is_positive_semidefinite, "revisits": True}
+HERE = {"home": CPU, "is_convex": is_positive_semidefinite, "revisits": True}
 FACTORIZE = {
     "cholesky": FactorizedSystem.by_cholesky,
     "spectrum": FactorizedSystem.by_spectrum,

@@ -1,4 +1,8 @@
-"""What is fitted describes cells, never rows: nobody learns from it who was in which group."""
+"""What is fitted lists cells, never rows: no codes, labels or weights of people are kept.
+
+What a kernel model predicts with is kept, a row and a coefficient for each person, and from these
+their groups can be worked out; linear models and landmarks keep nothing of the kind.
+"""
 
 import pickle
 from io import BytesIO

@@ -230,6 +230,6 @@ def test_torch_may_run_out_where_nothing_can_be_halved(problem, torch_gpu, monke
     def full(*arguments, **options):
         raise torch_gpu.out_of_memory("CUDA out of memory")
 
-    monkeypatch.setattr("gferm.estimators.base.learn", full)
+    monkeypatch.setattr("gferm.solver.problem.project", full)
     with pytest.raises(MemoryError, match="There is no room on the device"):
         fit(FairRegressor(gamma=0.1, device="cuda", y_bins=2), problem)

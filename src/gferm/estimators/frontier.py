@@ -94,6 +94,12 @@ class Frontier:
         The solver's breakpoints.
     mass : float
         Σ w, the number of rows without weights.
+
+    Notes
+    -----
+    A frontier of kernel models keeps the training rows, and for every row a coefficient of the
+    plain model and of each contrast: whoever has its file can work out who was in which group.
+    Linear models and landmarks keep nothing of the kind.
     """
 
     model: FairRegressor
@@ -166,6 +172,11 @@ class Frontier:
         return self.path.epsilons
 
     @property
+    def nu(self) -> Array:
+        """The solver's ν at the breakpoints, half the marginal costs of the contrasts."""
+        return self.path.multipliers
+
+    @property
     def contrasts(self) -> Constraint:
         """The constraint: compared and skipped pairs."""
         assert self.learned.constraint is not None
@@ -185,12 +196,12 @@ class Frontier:
     @property
     def multipliers(self) -> Array:
         """Marginal costs of the contrasts at the breakpoints, (n_breakpoints, m)."""
-        return 2.0 * self.path.multipliers
+        return 2.0 * self.nu
 
     @cached_property
     def mean_squared_errors(self) -> Array:
         """Training error at the breakpoints; it need not be monotone, as `objectives` are."""
-        return self.reduction.risk(self.path.multipliers) / self.mass
+        return self.reduction.risk(self.nu) / self.mass
 
     def objectives_at(self, epsilons: Any) -> Array:
         """Return Σ (y − f)² + alpha ‖w‖² for any epsilons: convex and decreasing."""
@@ -199,7 +210,7 @@ class Frontier:
     @cached_property
     def objectives(self) -> Array:
         """Σ (y − f)² + alpha ‖w‖² at the breakpoints, increasing."""
-        return self.reduction.objective(self.path.multipliers)
+        return self.reduction.objective(self.nu)
 
     @cached_property
     def gaps(self) -> Array:

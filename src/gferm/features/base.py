@@ -59,7 +59,13 @@ class Features(ABC):
 
     @abstractmethod
     def system(
-        self, target: Array, columns: Any, *, home: Device, test: Test, revisits: bool
+        self,
+        target: Array,
+        columns: Any,
+        *,
+        home: Device,
+        is_convex: Test,
+        revisits: bool,
     ) -> System:
         """Write the learning problem of one target and some contrasts.
 
@@ -70,7 +76,7 @@ class Features(ABC):
             C; of sums, whose rows are gone, XᵀC.
         home : Device
             Where an n×n matrix lives, if there is one.
-        test : callable
+        is_convex : callable
             For kernels that need not be semi-definite.
         revisits : bool
             Whether iterations will come back to the rows.

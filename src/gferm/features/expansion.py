@@ -49,10 +49,16 @@ class KernelFeatures(RowFeatures):
         return self.X if self.kept is None else self.X_all
 
     def system(
-        self, target: Array, columns: sparse.csr_array, *, home: Device, test: Test, revisits: bool
+        self,
+        target: Array,
+        columns: sparse.csr_array,
+        *,
+        home: Device,
+        is_convex: Test,
+        revisits: bool,
     ) -> System:
         """Evaluate the kernel, and write the problem in the coefficients."""
-        matrix, convex = self.evaluate(home, test)
+        matrix, convex = self.evaluate(home, is_convex)
         system = kernel_system(
             matrix,
             target,
@@ -63,21 +69,21 @@ class KernelFeatures(RowFeatures):
             device=self.device,
         )
         if not convex:
-            self._require_semidefinite(system.matrix, test)
+            self._require_semidefinite(system.matrix, is_convex)
         return system
 
-    def matrix(self, home: Device, test: Test) -> Any:
+    def matrix(self, home: Device, is_convex: Test) -> Any:
         """Evaluate the kernel, which must be semi-definite, centred if there is an intercept."""
-        matrix, convex = self.evaluate(home, test)
+        matrix, convex = self.evaluate(home, is_convex)
         if not convex:
             centred = home.empty(*matrix.shape)
             centred[...] = matrix
             if self.fit_intercept:
                 center_kernel(centred, self.weight, home)
-            self._require_semidefinite(centred, test)
+            self._require_semidefinite(centred, is_convex)
         return matrix
 
-    def semidefinite_matrix(self, home: Device, test: Test) -> tuple[Any, Array]:
+    def semidefinite_matrix(self, home: Device, is_convex: Test) -> tuple[Any, Array]:
         """Evaluate the kernel, centred only if it is not semi-definite without.
 
         Returns
@@ -86,24 +92,24 @@ class KernelFeatures(RowFeatures):
         means : array of shape (n,)
             What centring took away; zeros if it did not.
         """
-        matrix, convex = self.evaluate(home, test)
+        matrix, convex = self.evaluate(home, is_convex)
         if convex:
             return matrix, np.zeros(len(matrix))
         means = center_kernel(matrix, self.weight, home)
-        self._require_semidefinite(matrix, test)
+        self._require_semidefinite(matrix, is_convex)
         return matrix, means
 
-    def evaluate(self, home: Device, test: Test) -> tuple[Any, bool]:
+    def evaluate(self, home: Device, is_convex: Test) -> tuple[Any, bool]:
         """Evaluate the kernel, and tell whether it is positive semi-definite on these rows."""
         X = self.kernel.rows(self.X)
         matrix = self.kernel.training_matrix(X, home)
         require_finite(matrix, self.kernel, home)
         known = self.kernel.is_semidefinite
-        return matrix, known or test(matrix, self.kernel.precision(X))
+        return matrix, known or is_convex(matrix, self.kernel.precision(X))
 
-    def _require_semidefinite(self, centred: Any, test: Test) -> None:
+    def _require_semidefinite(self, centred: Any, is_convex: Test) -> None:
         """Centring keeps a matrix semi-definite and may make it so (additive_chi2)."""
-        if not test(centred, self.kernel.precision(self.kernel.rows(self.X))):
+        if not is_convex(centred, self.kernel.precision(self.kernel.rows(self.X))):
             raise not_semidefinite_error(self.kernel, self.fit_intercept)
 
     def part(self, rows: Rows) -> KernelFeatures:

@@ -46,7 +46,13 @@ class LinearFeatures(RowFeatures):
         return None
 
     def system(
-        self, target: Array, columns: Any, *, home: Device, test: Test, revisits: bool
+        self,
+        target: Array,
+        columns: Any,
+        *,
+        home: Device,
+        is_convex: Test,
+        revisits: bool,
     ) -> System:
         """Take the sums, and write the problem in the weights."""
         rows, targets = self.summed, target[:, None]
@@ -178,7 +184,13 @@ class SummedFeatures(Features):
         return self.like.support
 
     def system(
-        self, target: Array, columns: Any, *, home: Device, test: Test, revisits: bool
+        self,
+        target: Array,
+        columns: Any,
+        *,
+        home: Device,
+        is_convex: Test,
+        revisits: bool,
     ) -> System:
         """Write the problem of the sums, whose target they hold; ``columns`` are XᵀC."""
         return self.like.pose(self.moments, columns)[0]

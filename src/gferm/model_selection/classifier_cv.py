@@ -40,6 +40,8 @@ class FairClassifierCV(ClassifierMixin, FairSearch):  # type: ignore[misc]
         ``param_grid``.
     degree, coef0, kernel_params
         Parameters of the kernel, where the grids do not name them.
+    n_landmarks, landmarks
+        As in `FairRegressor`; the points are the same in every fold.
     epsilon_scale, y_bins, s_bins, intersectional, match, min_cell_size, fit_intercept
         As in `FairClassifier`. Bins are settled once, on all rows, so every fold compares the same
         groups.

@@ -142,7 +142,11 @@ class HeldOut:
 
         def solve(home: Device) -> tuple[Array, Array]:
             system = part.system(
-                targets[0], fold.columns, home=home, test=is_positive_semidefinite, revisits=False
+                targets[0],
+                fold.columns,
+                home=home,
+                is_convex=is_positive_semidefinite,
+                revisits=False,
             )
             return solve_grid(system, [system.aim(y) for y in targets], fold, grid)
 

@@ -37,6 +37,8 @@ class FairRegressorCV(RegressorMixin, FairSearch):  # type: ignore[misc]
         ``param_grid``.
     degree, coef0, kernel_params
         Parameters of the kernel, where the grids do not name them.
+    n_landmarks, landmarks
+        As in `FairRegressor`; the points are the same in every fold.
     epsilon_scale, y_bins, s_bins, intersectional, match, min_cell_size, fit_intercept
         As in `FairRegressor`. Bins are settled once, on all rows, so every fold compares the same
         groups.

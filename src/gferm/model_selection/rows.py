@@ -33,10 +33,10 @@ from gferm.exceptions import NothingToCompareError
 from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
 from gferm.fairness.membership import Membership
-from gferm.features.base import RowFeatures
+from gferm.features.base import RowFeatures, Rows
 from gferm.features.landmarks import Landmarks
 from gferm.features.space import FunctionSpace
-from gferm.solver.crossval import Fold, Rows
+from gferm.solver.crossval import Fold
 
 Compare = Callable[[Rows], tuple[Constraint, sparse.csr_array]]
 

@@ -20,20 +20,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.arrays.device import device_of
 from gferm.arrays.threads import for_each
 from gferm.fairness.constraint import Constraint
+from gferm.features.base import Rows
 from gferm.features.expansion import center_and_scale
 from gferm.features.system import System, Target
 from gferm.solver.epsilon_grid import multipliers_of_grid
 from gferm.solver.hat import FEW_TIMES, HatMatrix
 from gferm.solver.reduction import FactorizedSystem
 
-Rows = npt.NDArray[np.intp]
 COLUMNS_AT_ONCE = 0.25  # of n: right-hand sides that are rotated together
 
 

@@ -152,7 +152,7 @@ class LearningProblem:
                 self.targets[0],
                 self.columns,
                 home=home,
-                test=is_positive_semidefinite,
+                is_convex=is_positive_semidefinite,
                 revisits=choice.method != "projection",
             )
             strict = settings.solver == "cholesky"
