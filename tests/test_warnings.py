@@ -114,3 +114,20 @@ def gferm_routing(case):
     from sklearn import config_context
 
     return config_context(enable_metadata_routing="scikit-learn" in case)
+
+
+@pytest.mark.parametrize("case", ["inactive", "not converged", "failed settings"])
+def test_a_warning_that_is_an_error_leaves_nothing_fitted(case):
+    model = {
+        "inactive": FairRegressor(epsilon=1e6),
+        "not converged": FairClassifier("log_loss", max_iter=1),
+        "failed settings": FairRegressorCV(
+            alphas=[1.0], epsilons=[0.0, None], match="residual", kernel="linear", y_bins=8
+        ),
+    }[case]
+    X, y = (P.X[:, :1], P.y) if case == "failed settings" else (P.X, P.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(CASES[case][0]):
+            model.fit(X, high() if case == "not converged" else y, **S)
+    assert not [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]

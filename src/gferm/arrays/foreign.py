@@ -48,7 +48,7 @@ def device_for(name: str | None, X: Any) -> Device:
     """Return the device called ``name``; without a name the GPU that X is on, or the CPU."""
     if name is not None:
         return open_device(name)
-    if isinstance(X, np.ndarray):
+    if X is None or isinstance(X, np.ndarray):
         return CPU
     here = device_of(X)
     return here if here.name.startswith("cuda") else CPU

@@ -171,23 +171,7 @@ class Statement:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Findings:
-    """The numbers of an audit.
-
-    Attributes
-    ----------
-    rows : PredictedRows
-        The rows that were audited.
-    parameters : AuditParameters
-        How `audit` was called.
-    task : {"numbers", "classes"}
-    positive : str or None
-        Which of two classes counts as 1.
-    figures : dict of Figure
-        By name, such as "dgf" or "mean_gap".
-    cells, groups : tuples of Cell
-    all_gaps : tuple of Gap
-        Of every kind; see `gaps`.
-    """
+    """The numbers of an audit; `Audit` says what each of them is."""
 
     rows: PredictedRows
     parameters: AuditParameters

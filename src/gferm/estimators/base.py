@@ -259,9 +259,9 @@ class FairModel(SharedParameters):
             accept_solutions(self, Learned.of(posed.problem, posed.cells), solutions)
             for name, value in self.labels.learned(posed.y).items():
                 setattr(self, name, value)
-        warn_about_fit(self, solutions)
-        if self.labels.are_classes:
-            warn_of_cells_without_rows(self, posed.members)
+            warn_about_fit(self, solutions)  # if that is an error, nothing was fitted
+            if self.labels.are_classes:
+                warn_of_cells_without_rows(self, posed.members)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

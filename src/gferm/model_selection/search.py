@@ -144,7 +144,7 @@ class FairSearch(SharedParameters):
                 self.__dict__.pop(attribute, None)
                 with suppress(AttributeError):
                     setattr(self, attribute, getattr(self.best_estimator_, attribute))
-        warn_about_search(grid.params, figures, rows.folds, unconverged, self.tol)
+            warn_about_search(grid.params, figures, rows.folds, unconverged, self.tol)
         return self
 
     def predict(self, X: Any) -> Any:
