@@ -102,7 +102,8 @@ class FairClassifier(ClassifierMixin, FairModel):  # type: ignore[misc]
         Weights of the features; only for kernel="linear". One model for two classes, else one for
         each class.
     dual_coef_, X_fit_ : arrays
-        Kernel expansions, (n_models, n_samples), and training rows; for all other kernels.
+        Kernel expansions, (n_models, n_samples or landmarks), and training rows, or landmarks; for
+        all other kernels.
     intercept_ : array of shape (n_models,)
     multipliers_ : array of shape (n_models, m)
         Marginal cost of each contrast.

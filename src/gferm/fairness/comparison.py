@@ -109,7 +109,7 @@ class Comparison:
 
 
 def no_contrasts(n_samples: int) -> sparse.csr_array:
-    """C with no column: the plain problem."""
+    """Return C without a column: the plain problem."""
     return sparse.csr_array((n_samples, 0))
 
 

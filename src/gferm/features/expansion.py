@@ -108,7 +108,7 @@ class KernelFeatures(RowFeatures):
         return matrix, known or is_convex(matrix, self.kernel.precision(X))
 
     def _require_semidefinite(self, centred: Any, is_convex: Test) -> None:
-        """Centring keeps a matrix semi-definite and may make it so (additive_chi2)."""
+        """Refuse what is not even semi-definite once it is centred, as additive_chi2 is."""
         if not is_convex(centred, self.kernel.precision(self.kernel.rows(self.X))):
             raise not_semidefinite_error(self.kernel, self.fit_intercept)
 
@@ -122,7 +122,7 @@ class KernelFeatures(RowFeatures):
         return replace(self, weight=None)
 
     def expand(self, unknowns: Array, intercepts: Array) -> tuple[Array, Array]:
-        """Give rows of weight zero the coefficient zero."""
+        """Return coefficients of all rows, zero for those of weight zero."""
         if self.kept is None:
             return unknowns, intercepts
         expanded = np.zeros((len(unknowns), self.kept.size))

@@ -33,9 +33,9 @@ class FunctionSpace:
     n_landmarks : int or None
     landmarks : str or points
     random_state : int, RandomState or None
-        Of the choice of landmarks …
+        Of the choice of landmarks.
     alpha : float
-        … which leverages depend on.
+        The regularisation, on which leverages depend.
     """
 
     kernel: Kernel
@@ -63,7 +63,7 @@ class FunctionSpace:
 
     @property
     def draws_landmarks(self) -> bool:
-        """Whether landmarks are rows drawn alike, which needs no look at their features."""
+        """Whether landmarks have to be found among the rows."""
         return self.has_landmarks and isinstance(self.landmarks, str)
 
     def require_consistent(self) -> None:

@@ -55,7 +55,7 @@ class Fold:
     columns: sparse.csr_array
 
     def spread_columns(self, n: int) -> sparse.csr_array:
-        """C as columns over all n rows, zero outside the training part."""
+        """Return C as columns over all n rows, zero outside the training part."""
         columns = self.columns.tocoo()
         place = (self.train[columns.row], columns.col)
         return sparse.csr_array((columns.data, place), shape=(n, columns.shape[1]))
@@ -101,7 +101,7 @@ class HeldOutKernel:
         self.hat = HatMatrix.of(matrix, null)
 
     def serves(self, fold: Fold) -> bool:
-        """Whether what is held out is less than what is left, and nothing is there twice."""
+        """Return whether less is held out than is left, and nothing is there twice."""
         times = np.bincount(fold.train, minlength=len(self.labels))
         seen = times[fold.test].any()
         return not seen and times.max() == 1 and 2 * len(fold.train) >= len(self.labels)

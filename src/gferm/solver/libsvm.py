@@ -1,4 +1,4 @@
-"""The hinge at epsilon = 0: libsvm on the projected kernel.
+"""The hinge at epsilon = 0 or None: libsvm on the projected kernel.
 
 On κ_fair (fair_kernel.py) every function has equal cell means, so the constraint is gone and a
 plain support vector machine, ½‖w‖² + c Σ hinge with c = 1/(2 alpha), is the fair one. Its dual

@@ -3,8 +3,8 @@
     features + targets  →  one factorisation          the only cubic work
     … + constraint      →  solutions, or the frontier
 
-Fits, frontiers, streams and searches pose their problems here. The constraint may be changed after
-the factorisation, at the price of m solves.
+Fits, frontiers, streams, and searches of losses without a closed form, pose their problems here. The
+constraint may be changed after the factorisation, at the price of m solves.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class LearningProblem:
         return found
 
     def _one_blas(self) -> AbstractContextManager[None]:
-        """Features are multiplied by NumPy, kernel matrices by SciPy."""
+        """Return what leaves the cores to SciPy, which multiplies kernel matrices."""
         return one_blas_at_a_time() if self.choice.form == "kernel" else nullcontext()
 
 
