@@ -3,8 +3,8 @@
     features + targets  →  one factorisation          the only cubic work
     … + constraint      →  solutions, or the frontier
 
-Fits, frontiers, streams, and searches of losses without a closed form, pose their problems here. The
-constraint may be changed after the factorisation, at the price of m solves.
+Fits, frontiers, streams, and searches of losses without a closed form, pose their problems here.
+The constraint may be changed after the factorisation, at the price of m solves.
 """
 
 from __future__ import annotations
