@@ -182,7 +182,7 @@ def test_a_model_with_a_wrong_byte(numbers_model, tmp_path):
     [
         ({"gferm": "0.0.7"}, ["saved with gferm 0.0.7", "pip install 'gferm==0.0.7'"]),
         ({"scikit-learn": "1.2"}, ["scikit-learn 1.2", "pip install 'scikit-learn==1.2.*'"]),
-        ({"format": 2}, ["format '2'", "fit the model again"]),
+        ({"format": 1}, ["format '1'", "fit the model again"]),
         ({"features": 7}, ["damaged"]),
     ],
 )

@@ -29,7 +29,7 @@ from gferm.json_ready import json_text
 from gferm.tables.columns import Task
 from gferm.tables.write import whole_file
 
-FORMAT = 1
+FORMAT = 2
 PAGE, SCHEMA = "gferm.json", "schema.json"
 STEPS = ("prepare", "model")
 
