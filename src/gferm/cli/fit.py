@@ -5,7 +5,7 @@ The summary is plain data first: --json prints it as it is, people get tables of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +52,7 @@ from gferm.cli.terminal import (
     tidy_command,
 )
 from gferm.exceptions import InputError
+from gferm.printed.table import listed
 
 if TYPE_CHECKING:
     from gferm.tables.columns import Task
@@ -313,7 +314,7 @@ def _summary(found: Mapping[str, Any]) -> RenderableType:
 
 def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     words = found["categorical_features"]
-    also = f", {len(words)} of them categorical ({_listed(words)})" if words else ""
+    also = f", {len(words)} of them categorical ({listed(words, 5)})" if words else ""
     left_out = f" ({found['rows_left_out']} left out)" if found["rows_left_out"] else ""
     facts = [
         ("rows", f"{found['rows']}{left_out}"),
@@ -393,10 +394,6 @@ def _cells(part: Mapping[str, Any], smallest: int) -> RenderableType:
 def _count(count: int, smallest: int) -> Text:
     mark = " –" if count < max(smallest, 1) else " *" if count < FEW else "  "
     return Text(f"{count}{mark}", style="yellow" if mark.strip() else "")
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def _number(value: float | None) -> str:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from gferm.arrays import Array
 from gferm.exceptions import InputError
+from gferm.printed.table import listed
 
 Task = Literal["regression", "classification"]
 
@@ -29,8 +30,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name.strip().casefold(), folded, n=1, cutoff=0.5)
     if close:
         return f"did you mean {folded[close[0]]!r}?"
-    more = ", …" if len(known) > 8 else ""
-    return f"there are {', '.join(map(repr, known[:8]))}{more}."
+    return f"there are {listed([repr(other) for other in known], 8)}."
 
 
 def find_column(name: str, columns: Sequence[str], option: str) -> str:

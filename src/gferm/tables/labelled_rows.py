@@ -18,6 +18,7 @@ import pandas as pd
 
 from gferm.arrays import Array
 from gferm.exceptions import InputError, warn_user
+from gferm.printed.table import listed
 from gferm.tables.columns import Task, first_number, kind_of, row_name, split_names
 from gferm.tables.model_file import SavedModel
 from gferm.tables.read import read_table
@@ -207,7 +208,7 @@ def _require_classes(
     classes, named = set(y.tolist()), split_names(y_bins or "")
     strange = [one for one in set(predictions.tolist()) - classes if str(one) not in named]
     if strange:
-        shown = ", ".join(map(repr, sorted(classes)[:8])) + (", …" if len(classes) > 8 else "")
+        shown = listed([repr(one) for one in sorted(classes)], 8)
         raise InputError(
             f"prediction {roles.prediction!r} holds {min(strange)!r:.40}, which is no class of "
             f"target {roles.target!r}: there are {shown}. Name a column of predicted classes, or "

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from gferm.arrays import Array
 from gferm.arrays.threads import for_each
 from gferm.exceptions import InputError
+from gferm.printed.table import listed
 from gferm.tables.columns import as_numbers, is_categorical, nearest, require_numbers, texts_of
 
 RULE = (
@@ -153,7 +154,7 @@ def require_features(table: pd.DataFrame, features: Sequence[str]) -> None:
     known = set(table.columns)
     absent = [name for name in features if name not in known]
     if absent:
-        shown = ", ".join(map(repr, absent[:8])) + (", …" if len(absent) > 8 else "")
+        shown = listed([repr(name) for name in absent], 8)
         extra = [name for name in table.columns if name not in set(features)]
         hint = f" For {absent[0]!r}, {nearest(absent[0], extra)}" if extra else ""
         raise InputError(f"the data lack {len(absent)} of the model's columns: {shown}.{hint}")
