@@ -128,19 +128,9 @@ def pose_rows(model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight
     rows = read_rows(model, X, y, sample_weight, ensure_min_samples=1 if plain else 2)
     space = FunctionSpace.of(model)
     landmarks = space.find_landmarks(rows.X, getattr(model, "feature_names_in_", None))
-    members: Membership | None = None
-    constraint: Constraint | None = None
-    columns = no_contrasts(rows.y.size)
     targets = model.labels.targets(rows.y)
-    if not plain:
-        attributes = read_sensitive(sensitive_features, rows, like=(X, y))
-        try:
-            members, constraint, columns = compare_rows(
-                comparison_of(model, rows.y), rows.y, attributes, rows.weight, targets
-            )
-        except NothingToCompareError:
-            if model.epsilon is not None:  # else nothing was to be constrained
-                raise
+    attributes = None if plain else read_sensitive(sensitive_features, rows, like=(X, y))
+    members, constraint, columns = compare_for(model, rows, attributes, targets)
     problem = LearningProblem(
         rows.features(space, landmarks, in_rows=model.solver == LIBSVM),
         targets,
@@ -155,6 +145,20 @@ def pose_rows(model: Any, X: Any, y: Any, sensitive_features: Any, sample_weight
 def comparison_of(model: Any, y: npt.NDArray[Any]) -> Comparison:
     """Return who is compared with whom, with the bins that these labels settle."""
     return Comparison.of(model, y_bins=model.labels.bins(y, model.y_bins))
+
+
+def compare_for(
+    model: Any, rows: TrainingRows, attributes: Columns | None, targets: Sequence[Array]
+) -> tuple[Membership | None, Constraint | None, sparse.csr_array]:
+    """Compare rows as a model asks; nobody if no attributes are given."""
+    if attributes is not None:
+        comparison = comparison_of(model, rows.y)
+        try:
+            return compare_rows(comparison, rows.y, attributes, rows.weight, targets)
+        except NothingToCompareError:
+            if model.epsilon is not None:  # else nothing was to be constrained
+                raise
+    return None, None, no_contrasts(rows.y.size)
 
 
 def compare_rows(

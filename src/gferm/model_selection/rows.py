@@ -24,13 +24,13 @@ from gferm.arrays.foreign import as_numpy
 from gferm.estimators.base import FairModel
 from gferm.estimators.posing import (
     TrainingRows,
-    compare_rows,
+    compare_for,
     comparison_of,
     read_rows,
     read_sensitive,
 )
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness.comparison import Comparison, no_contrasts
+from gferm.fairness.comparison import no_contrasts
 from gferm.fairness.constraint import Constraint
 from gferm.fairness.membership import Membership
 from gferm.features.base import RowFeatures, Rows
@@ -201,26 +201,13 @@ def read_search_rows(
             by_kernel[model.kernel] = RowsOfKernel(own, points)
     model, rows = models[0], by_kernel[models[0].kernel].rows
     targets = model.labels.targets(rows.y)
-    comparison: Comparison | None = None
-    sensitive: dict[str, npt.NDArray[Any]] = {}
-    members: Membership | None = None
-    constraint: Constraint | None = None
-    if not plain:
-        attributes = read_sensitive(sensitive_features, rows, like=(X, y))
-        sensitive = {column.name: column.values for column in attributes}
-        comparison = comparison_of(model, rows.y)
-        try:
-            compared = compare_rows(comparison, rows.y, attributes, rows.weight, targets)
-            members, constraint, _ = compared
-        except NothingToCompareError:
-            if model.epsilon is not None:  # else nothing is constrained
-                raise
+    attributes = None if plain else read_sensitive(sensitive_features, rows, like=(X, y))
+    members, constraint, _ = compare_for(model, rows, attributes, targets)
     splits = split_rows(cv, as_numpy(X), as_numpy(y), groups, classifier=is_classifier(model))
 
     def compare(some: Rows) -> tuple[Constraint, sparse.csr_array]:
         assert members is not None
-        assert comparison is not None
-        return comparison.constrain(members.take(some), targets[0][some])
+        return comparison_of(model, rows.y).constrain(members.take(some), targets[0][some])
 
     parts = [_that_count(k, split, rows) for k, split in enumerate(splits)]
     if is_classifier(model):
@@ -228,7 +215,7 @@ def read_search_rows(
     return SearchRows(
         of_models=[by_kernel[model.kernel] for model in models],
         members=members,
-        sensitive=sensitive,
+        sensitive={column.name: column.values for column in attributes or ()},
         folds=[make_fold(*part, members, constraint, compare) for part in parts],
     )
 
