@@ -124,8 +124,7 @@ def fit_by_sums(model: Model, source: Source) -> Model:
         ((stream,),) = source.streams([model])
         require_same_parameters(model, stream.agreement)  # a source may run a user's code
         model.stream_ = stream
-        solution = solve_stream(model)
-    warn_about_fit(model, [solution])
+        warn_about_fit(model, [solve_stream(model)])  # if that is an error, nothing was fitted
     return model
 
 
@@ -203,7 +202,7 @@ def search_by_sums(search: Search, asked: SumSearch, source: Source) -> Search:
         for other in (best, search):
             share_features(models[0], other)
         search.best_estimator_, search.n_iter_ = best, best.n_iter_
-    warn_about_search(grid.params, figures, folds, 0, search.tol)
+        warn_about_search(grid.params, figures, folds, 0, search.tol)
     return search
 
 
