@@ -42,10 +42,7 @@ from gferm.estimators.messages import (
 from gferm.estimators.posing import pose_rows
 from gferm.fairness.bins import Bins
 from gferm.fairness.cells import Cells, SensitiveBins
-from gferm.fairness.comparison import (
-    EPSILON_SCALES,
-    MATCHES,
-)
+from gferm.fairness.comparison import EPSILON_SCALES, MATCHES
 from gferm.fairness.constraint import Constraint
 from gferm.features.base import Features, values_of
 from gferm.features.kernel import Kernel
@@ -77,7 +74,7 @@ class InheritedParameters:
 
         @wraps(own)
         def init(self: Any, *args: Any, **parameters: Any) -> None:
-            for name in parameters.keys() - every.keys():
+            for name in (name for name in parameters if name not in every):
                 near = get_close_matches(name, every, n=1)
                 hint = f"; did you mean {near[0]}?" if near else "."
                 raise TypeError(f"{type(self).__name__}() has no parameter {name!r}{hint}")

@@ -18,7 +18,7 @@ from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
 from gferm.features.base import Form, RowFeatures, Rows, Test, values_of
 from gferm.features.geometry import KernelGeometry
-from gferm.features.kernel import center_kernel, not_semidefinite_error, require_finite
+from gferm.features.kernel import Kernel, center_kernel, not_semidefinite_error, require_finite
 from gferm.features.system import System, Target
 
 
@@ -155,22 +155,16 @@ class WideFeatures(KernelFeatures):
     center: Array | float = 0.0
 
     @classmethod
-    def about_the_mean(cls, features: RowFeatures) -> WideFeatures:
+    def about_the_mean(
+        cls, kernel: Kernel, fit_intercept: bool, device: Device, X: Any, weight: Array | None
+    ) -> WideFeatures:
         """Count rows from their mean, where an intercept makes up for it."""
-        X: Any = features.X
         center: Any = 0.0
-        if features.fit_intercept and isinstance(X, np.ndarray):
+        if fit_intercept and isinstance(X, np.ndarray):
             X = np.asarray(X, dtype=np.float64)
-            center = np.average(X, axis=0, weights=features.weight)
+            center = np.average(X, axis=0, weights=weight)
             X = X - center
-        return cls(
-            features.kernel,
-            features.fit_intercept,
-            features.device,
-            X,
-            features.weight,
-            center=center,
-        )
+        return cls(kernel, fit_intercept, device, X, weight, center=center)
 
     @property
     def support(self) -> Any:

@@ -125,7 +125,7 @@ class LandmarkFeatures(LinearFeatures):
             values = values.remembered()
         basis, own = self.landmarks.basis, system.geometry
         assert isinstance(own, LinearGeometry)
-        geometry = LinearGeometry(values, own.center, own.floor, basis, basis)
+        geometry = replace(own, X=values, basis=basis, own_basis=basis, origin=0.0)
         return replace(system, geometry=geometry), targets
 
     def evaluated(self) -> LinearFeatures:

@@ -143,7 +143,7 @@ class FunctionSpace:
         if landmarks is not None or (few and not in_rows):
             return self.summable(landmarks, device, X, weight)
         if self.kernel.is_linear:
-            return WideFeatures.about_the_mean(LinearFeatures(*given))
+            return WideFeatures.about_the_mean(*given)
         return KernelFeatures(*given, None if kept is None else X_all, kept)
 
     def summable(

@@ -22,7 +22,7 @@ from gferm.arrays.device import CPU, Device
 from gferm.arrays.memory import explain_out_of_memory, with_room_for
 from gferm.arrays.threads import one_blas_at_a_time
 from gferm.fairness.constraint import Constraint
-from gferm.features.base import Features
+from gferm.features.base import Features, RowFeatures
 from gferm.features.expansion import KernelFeatures
 from gferm.solver.choice import (
     FACTORIZATIONS,
@@ -84,11 +84,9 @@ class LearningProblem:
     def with_constraint(self, constraint: Constraint | None, columns: Any) -> LearningProblem:
         """Return the problem under another constraint, which shares a factorisation made by now."""
         other = LearningProblem(self.features, self.targets, constraint, columns, self.settings)
-        if "factorized" in self.__dict__:
+        if "factorized" in vars(self):
             other.choice = self.choice
-            other.__dict__["factorized"] = self.factorized.with_columns(
-                self.features.contrasts(columns)
-            )
+            other.factorized = self.factorized.with_columns(self.features.contrasts(columns))
         return other
 
     def solve(self) -> list[Solution]:
@@ -144,7 +142,8 @@ class LearningProblem:
         choice = choice if factorization is None else replace(choice, factorization=factorization)
         shift = settings.alpha
         if choice.method != "projection":
-            shift = first_shift(settings, self.targets[0], getattr(features, "weight", None))
+            assert isinstance(features, RowFeatures)  # of sums only the square loss is known
+            shift = first_shift(settings, self.targets[0], features.weight)
 
         def work(home: Device) -> tuple[FactorizedSystem, SolverChoice]:
             """Solve with the matrix at home on the device or in memory."""
