@@ -18,7 +18,7 @@ from gferm.exceptions import (
     ShiftedBinsWarning,
     SkippedComparisonWarning,
 )
-from gferm.streaming import Chunk, fit_stream
+from gferm.streaming import Chunk, fit_stream, search_stream
 from tests.problems import make_problem
 
 P = make_problem(n=60, n_groups=2)
@@ -116,18 +116,36 @@ def gferm_routing(case):
     return config_context(enable_metadata_routing="scikit-learn" in case)
 
 
-@pytest.mark.parametrize("case", ["inactive", "not converged", "failed settings"])
-def test_a_warning_that_is_an_error_leaves_nothing_fitted(case):
+def fit(model, rows):
+    return model.fit(rows.X, rows.y, sensitive_features=rows.sensitive_features)
+
+
+def streamed(learn):
+    return lambda model, rows: learn(model, [rows])
+
+
+@pytest.mark.parametrize(
+    ("case", "learn"),
+    [
+        ("inactive", fit),
+        ("inactive", streamed(fit_stream)),
+        ("not converged", fit),
+        ("failed settings", fit),
+        ("failed settings", streamed(search_stream)),
+    ],
+)
+def test_a_warning_that_is_an_error_leaves_nothing_fitted(case, learn):
     model = {
-        "inactive": FairRegressor(epsilon=1e6),
+        "inactive": FairRegressor(kernel="linear", epsilon=1e6),
         "not converged": FairClassifier("log_loss", max_iter=1),
         "failed settings": FairRegressorCV(
             alphas=[1.0], epsilons=[0.0, None], match="residual", kernel="linear", y_bins=8
         ),
     }[case]
-    X, y = (P.X[:, :1], P.y) if case == "failed settings" else (P.X, P.y)
+    X = P.X[:, :1] if case == "failed settings" else P.X
+    y = high() if case == "not converged" else P.y
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(CASES[case][0]):
-            model.fit(X, high() if case == "not converged" else y, **S)
+            learn(model, Chunk(X, y, P.s))
     assert not [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
