@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device
+from gferm.arrays.equality import are_equal
 from gferm.estimators.base import FairModel
 from gferm.estimators.posing import Columns
 from gferm.exceptions import ShiftedBinsWarning, warn_user
-from gferm.fairness.bins import Bins
 from gferm.fairness.cells import Cells, CellScheme
 from gferm.features.kernel import Kernel
 from gferm.features.landmarks import Landmarks
@@ -81,7 +80,7 @@ def require_same_parameters(model: FairModel, agreement: Agreement) -> None:
             "afresh."
         )
     for name, asked in agreement.asked.items():
-        if not _same(getattr(model, name), asked):
+        if not are_equal(getattr(model, name), asked):
             raise ValueError(
                 f"{name}={_short(getattr(model, name))} has changed: the sums so far are those of "
                 f"{name}={_short(asked)}. Set it back, or clone the model to start afresh."
@@ -91,21 +90,6 @@ def require_same_parameters(model: FairModel, agreement: Agreement) -> None:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"<{type(value).__name__} of shape {np.shape(value)}>"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare parameters, which may be arrays, sparse or not."""
-    if one is other or (isinstance(one, (str, int, Bins)) and one == other):
-        return True
-    if type(one) is not type(other):
-        return False
-    if sparse.issparse(one):
-        return one.shape == other.shape and not (one != other).nnz
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if hasattr(one, "__len__") and not isinstance(one, str):
-        return bool(np.array_equal(np.asarray(one), np.asarray(other)))
-    return bool(one == other)
 
 
 def require_same_attributes(scheme: CellScheme | None, columns: Columns | None) -> None:

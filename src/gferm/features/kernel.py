@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_non_negative
 
 from gferm.arrays import Array
 from gferm.arrays.device import CPU, Device, device_of, row_blocks
+from gferm.arrays.equality import are_equal
 from gferm.arrays.memory import halve_until_it_fits
 from gferm.arrays.threads import for_each
 
@@ -52,9 +53,7 @@ class Kernel:
         mine, its = (
             (kernel.metric, kernel.gamma, kernel.degree, kernel.coef0) for kernel in (self, other)
         )
-        params, others = self.params or {}, other.params or {}
-        same = all(name in others and _are_same(params[name], others[name]) for name in params)
-        return mine == its and same and len(params) == len(others)
+        return mine == its and are_equal(self.params or {}, other.params or {})
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -269,14 +268,6 @@ def _fill_gaussian(
         product(left[rows], right, block)
         xp.clip(block, None, 0.0, out=block)
         xp.exp(block, out=block)
-
-
-def _are_same(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(one, other))
-    return bool(one == other)
 
 
 def not_semidefinite_error(kernel: Kernel, fit_intercept: bool) -> ValueError:
