@@ -45,8 +45,6 @@ class HeldOutRows:
     values : array of shape (n_models, n_samples) or None
         f; None if the predictions are classes of a predictor of another kind.
     membership : Membership
-    cells : Cells
-        The table of these rows.
     span : Span
         The range of y, and of f once it is clipped.
     familiar : int
@@ -62,10 +60,14 @@ class HeldOutRows:
     classes: npt.NDArray[Any] | None
     values: Array | None
     membership: Membership
-    cells: Cells
     span: Span
     familiar: int
     n_kernels: int
+
+    @property
+    def cells(self) -> Cells:
+        """The table of these rows."""
+        return self.membership.cells
 
     @property
     def model_names(self) -> list[str]:
@@ -156,7 +158,6 @@ def read_held_out(
         classes=None if classes is None else np.asarray(classes),
         values=values,
         membership=membership,
-        cells=membership.cells,
         span=choose_span(membership.scheme.label_bins, label if classes is None else None, y_range),
         familiar=0 if fair is None else _familiar(fair, rows),
         n_kernels=_kernels_tried(model),

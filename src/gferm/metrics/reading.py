@@ -37,8 +37,6 @@ class PredictedRows:
     columns : tuple of SensitiveColumn
     weight : array of shape (n_samples,) or None
     membership : Membership
-    cells : Cells
-        The table of these rows.
     kept : array of bool, or None
         Which of the user's rows these are; None for all of them.
     """
@@ -48,8 +46,12 @@ class PredictedRows:
     columns: tuple[SensitiveColumn, ...]
     weight: Array | None
     membership: Membership
-    cells: Cells
     kept: npt.NDArray[np.bool_] | None
+
+    @property
+    def cells(self) -> Cells:
+        """The table of these rows."""
+        return self.membership.cells
 
 
 def read_predicted_rows(
@@ -66,7 +68,7 @@ def read_predicted_rows(
         y, predictions, weight = y[kept], predictions[kept], weight[kept]
         columns = tuple(column.keep(kept) for column in columns)
     membership = comparison.sort(y, columns, weight)
-    return PredictedRows(y, predictions, columns, weight, membership, membership.cells, kept)
+    return PredictedRows(y, predictions, columns, weight, membership, kept)
 
 
 def read_rows_of_cells(
