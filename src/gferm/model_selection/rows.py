@@ -25,12 +25,11 @@ from gferm.estimators.base import FairModel
 from gferm.estimators.posing import (
     TrainingRows,
     compare_for,
-    comparison_of,
     read_rows,
     read_sensitive,
 )
 from gferm.exceptions import NothingToCompareError
-from gferm.fairness.comparison import no_contrasts
+from gferm.fairness.comparison import Comparison, no_contrasts
 from gferm.fairness.constraint import Constraint
 from gferm.fairness.membership import Membership
 from gferm.features.base import RowFeatures, Rows
@@ -207,7 +206,8 @@ def read_search_rows(
 
     def compare(some: Rows) -> tuple[Constraint, sparse.csr_array]:
         assert members is not None
-        return comparison_of(model, rows.y).constrain(members.take(some), targets[0][some])
+        comparison = Comparison.of(model, y_bins=members.scheme.label_bins)
+        return comparison.constrain(members.take(some), targets[0][some])
 
     parts = [_that_count(k, split, rows) for k, split in enumerate(splits)]
     if is_classifier(model):
